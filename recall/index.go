@@ -1,0 +1,200 @@
+package recall
+
+import (
+	"slices"
+	"sync"
+)
+
+// Index holds the entries of one scope, in memory. Searches run at the same
+// time as each other; a change waits for them and they for it.
+type Index struct {
+	params Params
+
+	mu    sync.RWMutex
+	dict  dictionary
+	lanes [laneCount]lane
+	where map[string]place
+	keys  map[string][]place // folded key to the entries that bear it
+	space string
+	dim   int
+
+	work sync.Pool // *workspace
+}
+
+// place is where an entry lies.
+type place struct {
+	lane Lane
+	slot uint32
+}
+
+type termFreq struct {
+	term uint32
+	n    int
+}
+
+// New makes an empty index.
+func New(p Params) (*Index, error) {
+	if !p.valid() {
+		return nil, ErrParams
+	}
+	tok, err := NewTokenizer(p.Language)
+	if err != nil {
+		return nil, err
+	}
+	p.Window = slices.Clone(p.Window)
+	return &Index{
+		params: p,
+		dict:   newDictionary(tok),
+		where:  map[string]place{},
+		keys:   map[string][]place{},
+		work:   sync.Pool{New: func() any { return new(workspace) }},
+	}, nil
+}
+
+// Len is the number of entries.
+func (ix *Index) Len() int {
+	ix.mu.RLock()
+	defer ix.mu.RUnlock()
+	return len(ix.where)
+}
+
+// Add indexes entries; one with the id of an entry already there replaces it.
+// It is all or nothing: on an error none of them is added.
+func (ix *Index) Add(entries ...Entry) error {
+	ix.mu.Lock()
+	defer ix.mu.Unlock()
+	if err := ix.check(entries); err != nil {
+		return err
+	}
+	var seq []uint32
+	var freqs []termFreq
+	for i := range entries {
+		e := &entries[i]
+		ix.drop(e.ID)
+		seq, freqs = ix.add(e, seq[:0], freqs[:0])
+	}
+	return nil
+}
+
+func (ix *Index) check(entries []Entry) error {
+	space, dim := ix.space, ix.dim
+	var more [laneCount]int
+	for i := range entries {
+		e := &entries[i]
+		if e.ID == "" {
+			return ErrNoID
+		}
+		if e.Lane >= laneCount {
+			return ErrLane
+		}
+		more[e.Lane]++
+		if n := len(e.Vector.Values); n > 0 {
+			if dim == 0 {
+				space, dim = e.Vector.Space, n
+			}
+			if e.Vector.Space != space || n != dim {
+				return ErrVector
+			}
+		}
+	}
+	for l := range ix.lanes {
+		if len(ix.lanes[l].docs)+more[l] > maxSlots {
+			return ErrFull
+		}
+	}
+	return nil
+}
+
+func (ix *Index) add(e *Entry, seq []uint32, freqs []termFreq) ([]uint32, []termFreq) {
+	p := &ix.params
+	var keyEnd, body int
+	if p.KeyWeight > 0 && e.Key != "" {
+		seq = ix.dict.add(seq, e.Key)
+	}
+	keyEnd = len(seq)
+	if p.SpeakerWeight > 0 && e.Speaker != "" {
+		seq = ix.dict.add(seq, e.Speaker)
+	}
+	body = len(seq)
+	seq = ix.dict.add(seq, e.Text)
+	if e.Extra != "" {
+		seq = ix.dict.add(seq, e.Extra)
+	}
+	for i, t := range seq {
+		n := 1
+		switch {
+		case i < keyEnd:
+			n = p.KeyWeight
+		case i < body:
+			n = p.SpeakerWeight
+		}
+		freqs = append(freqs, termFreq{t, n})
+	}
+	slices.SortFunc(freqs, func(a, b termFreq) int { return int(a.term) - int(b.term) })
+	length, n := 0, 0
+	for _, f := range freqs {
+		length += f.n
+		if n > 0 && freqs[n-1].term == f.term {
+			freqs[n-1].n += f.n
+			continue
+		}
+		freqs[n] = f
+		n++
+	}
+	freqs = freqs[:n]
+	for _, f := range freqs {
+		ix.dict.terms[f.term].uses++
+	}
+	d := doc{
+		id: e.ID, key: foldKey(e.Key), ordinal: e.Ordinal, position: e.Position, live: true,
+		recorded: micros(e.RecordedAt), from: micros(e.ValidFrom), to: micros(e.ValidTo),
+		seq: slices.Clone(seq), body: uint32(body), length: int32(length),
+	}
+	ln := &ix.lanes[e.Lane]
+	at := place{e.Lane, ln.insert(d, e.Session, freqs, p.Window)}
+	ix.where[e.ID] = at
+	if k := d.key; k != "" {
+		ix.keys[k] = append(ix.keys[k], at)
+	}
+	ix.setVector(at, e.Vector)
+	return seq, freqs
+}
+
+// Remove takes entries out, and every word that only they held. It returns how
+// many of the ids were there.
+func (ix *Index) Remove(ids ...string) int {
+	ix.mu.Lock()
+	defer ix.mu.Unlock()
+	n := 0
+	for _, id := range ids {
+		if ix.drop(id) {
+			n++
+		}
+	}
+	return n
+}
+
+func (ix *Index) drop(id string) bool {
+	at, ok := ix.where[id]
+	if !ok {
+		return false
+	}
+	delete(ix.where, id)
+	ln := &ix.lanes[at.lane]
+	terms := slices.Clone(ln.docs[at.slot].seq)
+	if k := ln.docs[at.slot].key; k != "" {
+		list := ix.keys[k]
+		i := slices.Index(list, at)
+		if list = slices.Delete(list, i, i+1); len(list) == 0 {
+			delete(ix.keys, k)
+		} else {
+			ix.keys[k] = list
+		}
+	}
+	ln.remove(at.slot, ix.params.Window, ix.dim)
+	slices.Sort(terms)
+	for _, t := range slices.Compact(terms) {
+		ix.dict.release(t)
+	}
+	return true
+}

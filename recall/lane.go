@@ -1,0 +1,229 @@
+package recall
+
+import (
+	"cmp"
+	"slices"
+	"time"
+)
+
+// A posting packs a slot (24 bits) and a term frequency (8 bits).
+type posting uint32
+
+const maxSlots = 1 << 24
+
+func makePosting(slot uint32, tf int) posting { return posting(slot<<8 | uint32(min(tf, 255))) }
+func (p posting) slot() uint32                { return uint32(p >> 8) }
+func (p posting) tf() int32                   { return int32(p & 0xff) }
+
+// noSlot stands where there is no neighbour.
+const noSlot = ^uint32(0)
+
+// doc is what a lane keeps of an entry. The text itself stays with the caller.
+type doc struct {
+	id       string
+	key      string // folded
+	ordinal  int64
+	recorded int64 // microseconds; noTime where unknown
+	from, to int64
+	seq      []uint32 // term numbers in order: key, speaker, then the body
+	body     uint32   // where the body starts in seq
+	position int
+	session  uint32
+	length   int32 // weighted number of terms
+	winLen   int32 // the same with the neighbours', in 1/64
+	live     bool
+}
+
+// session lists the slots of one conversation in order.
+type session struct {
+	name    string
+	members []uint32
+	length  int64
+}
+
+// lane is the index of one class of trust.
+type lane struct {
+	docs     []doc
+	free     []uint32
+	near     []uint32 // per slot: neighbours at -1, +1, -2, +2, ...
+	posts    [][]posting
+	names    map[string]uint32
+	sessions []session
+	freeSess []uint32
+	vectors  []int8 // per slot, dim values; all zero where there is none
+
+	count   int   // live entries
+	length  int64 // of all live entries
+	winLen  int64
+	inSess  int64 // entries that belong to a session
+	open    int   // live sessions
+	sessLen int64
+}
+
+const noTime = int64(-1 << 63)
+
+func micros(t time.Time) int64 {
+	if t.IsZero() {
+		return noTime
+	}
+	return t.UnixMicro()
+}
+
+// before is the order of ties, and of entries within a session.
+func (d *doc) before(e *doc) bool {
+	if c := cmp.Compare(d.recorded, e.recorded); c != 0 {
+		return c < 0
+	}
+	return d.id < e.id
+}
+
+func (ln *lane) precedes(a, b uint32) int {
+	x, y := &ln.docs[a], &ln.docs[b]
+	if c := cmp.Compare(x.position, y.position); c != 0 {
+		return c
+	}
+	if x.before(y) {
+		return -1
+	}
+	return 1
+}
+
+// insert stores the document and its postings and links it with its neighbours.
+func (ln *lane) insert(d doc, name string, freqs []termFreq, window []int) uint32 {
+	var slot uint32
+	if n := len(ln.free); n > 0 {
+		slot, ln.free = ln.free[n-1], ln.free[:n-1]
+		ln.docs[slot] = d
+	} else {
+		slot = uint32(len(ln.docs))
+		ln.docs = append(ln.docs, d)
+		for range 2 * len(window) {
+			ln.near = append(ln.near, noSlot)
+		}
+	}
+	for _, f := range freqs {
+		if int(f.term) >= len(ln.posts) {
+			ln.posts = append(ln.posts, make([][]posting, int(f.term)+1-len(ln.posts))...)
+		}
+		ln.posts[f.term] = addPosting(ln.posts[f.term], makePosting(slot, f.n))
+	}
+	ln.count++
+	ln.length += int64(d.length)
+	ln.join(slot, name, window)
+	return slot
+}
+
+func addPosting(list []posting, p posting) []posting {
+	if n := len(list); n == 0 || list[n-1].slot() < p.slot() {
+		return append(list, p)
+	}
+	i, _ := slices.BinarySearchFunc(list, p, func(a, b posting) int { return cmp.Compare(a.slot(), b.slot()) })
+	return slices.Insert(list, i, p)
+}
+
+// remove takes the document in the slot out of everything.
+func (ln *lane) remove(slot uint32, window []int, dim int) {
+	d := &ln.docs[slot]
+	for _, t := range d.seq {
+		list := ln.posts[t]
+		i, ok := slices.BinarySearchFunc(list, slot, func(a posting, s uint32) int { return cmp.Compare(a.slot(), s) })
+		if ok { // a word that occurs twice is already gone
+			ln.posts[t] = slices.Delete(list, i, i+1)
+		}
+	}
+	ln.leave(slot, window)
+	ln.count--
+	ln.length -= int64(d.length)
+	if (int(slot)+1)*dim <= len(ln.vectors) {
+		clear(ln.vectors[int(slot)*dim : (int(slot)+1)*dim])
+	}
+	*d = doc{}
+	ln.free = append(ln.free, slot)
+}
+
+// join puts the slot into its session.
+func (ln *lane) join(slot uint32, name string, window []int) {
+	d := &ln.docs[slot]
+	d.session = noSlot
+	if name == "" {
+		d.winLen = 64 * d.length
+		ln.winLen += int64(d.winLen)
+		return
+	}
+	id, ok := ln.names[name]
+	if !ok {
+		if ln.names == nil {
+			ln.names = map[string]uint32{}
+		}
+		if n := len(ln.freeSess); n > 0 {
+			id, ln.freeSess = ln.freeSess[n-1], ln.freeSess[:n-1]
+			ln.sessions[id] = session{name: name}
+		} else {
+			id = uint32(len(ln.sessions))
+			ln.sessions = append(ln.sessions, session{name: name})
+		}
+		ln.names[name] = id
+		ln.open++
+	}
+	d.session = id
+	s := &ln.sessions[id]
+	at := len(s.members)
+	if at > 0 && ln.precedes(s.members[at-1], slot) > 0 {
+		at, _ = slices.BinarySearchFunc(s.members, slot, ln.precedes)
+	}
+	s.members = slices.Insert(s.members, at, slot)
+	s.length += int64(d.length)
+	ln.sessLen += int64(d.length)
+	ln.inSess++
+	ln.relink(s, at, window)
+}
+
+// leave takes the slot out of its session.
+func (ln *lane) leave(slot uint32, window []int) {
+	d := &ln.docs[slot]
+	ln.winLen -= int64(d.winLen)
+	if d.session == noSlot {
+		return
+	}
+	s := &ln.sessions[d.session]
+	at, _ := slices.BinarySearchFunc(s.members, slot, ln.precedes)
+	s.members = slices.Delete(s.members, at, at+1)
+	s.length -= int64(d.length)
+	ln.sessLen -= int64(d.length)
+	ln.inSess--
+	for i := range 2 * len(window) {
+		ln.near[int(slot)*2*len(window)+i] = noSlot
+	}
+	if len(s.members) == 0 {
+		delete(ln.names, s.name)
+		ln.freeSess = append(ln.freeSess, d.session)
+		*s = session{}
+		ln.open--
+		return
+	}
+	ln.relink(s, at, window)
+}
+
+// relink renews the neighbours of the members around one place.
+func (ln *lane) relink(s *session, at int, window []int) {
+	r := len(window)
+	for i := max(0, at-r); i < min(len(s.members), at+r+1); i++ {
+		slot := s.members[i]
+		near := ln.near[int(slot)*2*r : (int(slot)+1)*2*r]
+		d := &ln.docs[slot]
+		ln.winLen -= int64(d.winLen)
+		d.winLen = 64 * d.length
+		for k, w := range window {
+			near[2*k], near[2*k+1] = noSlot, noSlot
+			if j := i - k - 1; j >= 0 {
+				near[2*k] = s.members[j]
+				d.winLen += int32(w) * ln.docs[s.members[j]].length
+			}
+			if j := i + k + 1; j < len(s.members) {
+				near[2*k+1] = s.members[j]
+				d.winLen += int32(w) * ln.docs[s.members[j]].length
+			}
+		}
+		ln.winLen += int64(d.winLen)
+	}
+}
