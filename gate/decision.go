@@ -1,0 +1,181 @@
+// Package gate is the one door to durable memory. It derives whose word a
+// candidate is, weighs what the text would do, and returns a Decision: the
+// only thing a ledger applies. It is the only package that can make one.
+//
+// The package imports tenet, the standard library and golang.org/x/text. It
+// reads no clock, no store and no configuration: the same case under the same
+// rules gives the same decision, byte for byte.
+package gate
+
+import (
+	"time"
+
+	"github.com/tenet-memory/tenet"
+)
+
+// Kind is what a decision does. The set is closed.
+type Kind uint8
+
+const (
+	Admit   Kind = 1 // insert a record, closing or splitting what it supersedes; or corroborate an equal one
+	Refuse  Kind = 2 // hold or reject, with the text in the sealed refusal log
+	End     Kind = 3 // "no longer true": shorten the valid time
+	Retract Kind = 4 // "we were wrong": close the known time, nothing in its place
+	Stage   Kind = 5 // save extracted candidates and advance the consolidation cursor; nothing is admitted
+	Settle  Kind = 6 // discard a held candidate, or let it run out
+	Expire  Kind = 7 // drop the raw text of records past their retention; descendants stay
+)
+
+var kindNames = [...]string{"", "admit", "refuse", "end", "retract", "stage", "settle", "expire"}
+
+func (k Kind) String() string {
+	if int(k) < len(kindNames) {
+		return kindNames[k]
+	}
+	return "invalid"
+}
+
+// Decision is the gate's answer. Its only field is private and nothing here
+// decodes into it, so outside this package only the zero Decision can be
+// written down, and every ledger refuses that one. It is a struct and not a
+// sealed interface because an interface can be forged by embedding it.
+type Decision struct{ plan *Plan }
+
+// IsZero reports whether d was not made by the gate.
+func (d Decision) IsZero() bool { return d.plan == nil }
+
+// Plan is what a ledger has to write. Changing it changes no decision: it is
+// a copy at the top, and a store must not alter what its slices hold.
+func (d Decision) Plan() Plan {
+	if d.plan == nil {
+		return Plan{}
+	}
+	return *d.plan
+}
+
+// Verdict is what was decided, for Admit and Refuse.
+func (d Decision) Verdict() tenet.Verdict { return d.Plan().Verdict }
+
+// Plan describes one decision as rows. Which fields are set follows from Kind.
+type Plan struct {
+	Kind  Kind
+	Scope tenet.Scope
+	Actor string // Principal.String of who asked
+	At    time.Time
+	Ref   string // the candidate, record or session acted on
+	Why   string // an operator's or user's reason; not memory text
+
+	Verdict   tenet.Verdict    // Admit, Refuse
+	Candidate tenet.Candidate  // Admit, Refuse: what was judged; its content makes the id idempotent
+	Needs     Needs            // what must still hold when it is applied
+	Insert    []tenet.Record   // Admit, End
+	Close     []Close          // Admit, End, Retract
+	Agree     *Agreement       // Admit with outcome corroborated
+	Evidence  []tenet.Evidence // Admit: excerpts kept with the record
+	Hold      *Hold            // Refuse
+	Settles   *Settlement      // Settle, and Admit of a released hold
+	Staged    *Staged          // Stage
+	Expire    []tenet.RecordID // Expire
+}
+
+// Needs is the precondition of a decision: the state of what it touches when
+// it was judged. A ledger that finds another state answers Conflict, or has
+// the case judged again under its lock. It never names the chain's position,
+// so that writers of different keys don't disturb each other.
+type Needs struct {
+	Query Query
+	// Open are the ids that the query returned when judged, in its order.
+	Open []tenet.RecordID
+	// Grows is what the decision adds to the persistent tier, and Limits what
+	// the sum may not pass. The zero Limits set none.
+	Grows  Usage
+	Limits Limits
+}
+
+// Query names the records a judgement depends on: the believed records of a
+// scope under a key (facts, documents) or with a signature (notes). Episodes
+// depend on none.
+type Query struct {
+	Tier      tenet.Tier
+	Key       string
+	Signature string
+	// Since leaves out records whose valid time ended at or before it: they
+	// can't be touched by a statement that starts there.
+	Since time.Time
+}
+
+// Close ends the known time of a record.
+type Close struct {
+	Record tenet.RecordID
+	Reason tenet.Closing
+	By     tenet.RecordID // what took its place, if anything
+}
+
+// Agreement adds origins to an equal record.
+type Agreement struct {
+	Record  tenet.RecordID
+	Origins []tenet.Origin
+}
+
+// Hold is a refused candidate as the refusal log keeps it: sealed, capped,
+// with secrets masked, until it expires.
+type Hold struct {
+	Text      string // the candidate's text, at most HoldCap bytes of it when logged
+	Masked    bool
+	State     tenet.HoldState
+	ExpiresAt time.Time
+}
+
+// Settlement ends a hold.
+type Settlement struct {
+	Candidate tenet.CandidateID
+	State     tenet.HoldState
+}
+
+// Staged is one consolidated stretch of a session.
+type Staged struct {
+	Session    tenet.SessionID
+	From, To   int64 // message positions (From, To]; the cursor must be at From
+	Candidates []tenet.Candidate
+}
+
+// Usage is what the open facts of a scope take up. Safety is the part of
+// Rows and Bytes that is marked safety.
+type Usage struct {
+	Rows, Bytes             int
+	SafetyRows, SafetyBytes int
+}
+
+// Limits bound the persistent tier of one scope. Ordinary facts may use three
+// quarters; the last quarter is kept for safety facts, so that nobody can
+// crowd an allergy out.
+type Limits struct {
+	Rows, Bytes, Value int
+}
+
+// DefaultLimits are 200 rows and 8 KiB a scope, 6 KiB a value.
+var DefaultLimits = Limits{Rows: 200, Bytes: 8 << 10, Value: 6 << 10}
+
+// Fits reports whether growing from u by g stays within the limits.
+func (l Limits) Fits(u, g Usage) bool {
+	if l == (Limits{}) || (g.Rows <= 0 && g.Bytes <= 0) {
+		return true
+	}
+	ordinaryRows := u.Rows - u.SafetyRows + g.Rows - g.SafetyRows
+	ordinaryBytes := u.Bytes - u.SafetyBytes + g.Bytes - g.SafetyBytes
+	return u.Rows+g.Rows <= l.Rows && u.Bytes+g.Bytes <= l.Bytes &&
+		(g.Rows == g.SafetyRows || ordinaryRows <= l.Rows-l.Rows/4) &&
+		(g.Bytes == g.SafetyBytes || ordinaryBytes <= l.Bytes-l.Bytes/4)
+}
+
+// State is what a judgement is made against, read by the ledger.
+type State struct {
+	Open  []tenet.Record // what Query returned, oldest valid time first
+	Usage Usage
+}
+
+// HoldCap is how much of a refused text the log keeps, and HoldFor how long.
+const (
+	HoldCap = 2 << 10
+	HoldFor = 30 * 24 * time.Hour
+)

@@ -1,0 +1,418 @@
+package gate
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+
+	"golang.org/x/text/unicode/norm"
+
+	"github.com/tenet-memory/tenet"
+)
+
+// floorVersion names the compiled-in rules; it is part of the rule-set digest.
+const floorVersion = "floor/1"
+
+// Rule is a configurable check. It can object; it cannot admit. Check must be
+// a pure function of the proposal, and Version must change when its answers do.
+type Rule interface {
+	Version() string
+	Check(Proposal) []Finding
+}
+
+// Proposal is what a rule sees: the candidate with its derived label.
+type Proposal struct {
+	By        tenet.Principal
+	Candidate tenet.Candidate
+	Label     tenet.Label
+	At        time.Time
+}
+
+// Finding is one objection or observation of a check.
+type Finding struct {
+	tenet.Finding
+	// Effect raises the candidate's effect class. Persists marks a persistence
+	// marker ("in future sessions"), Negated a negation; see weigh.
+	Effect   Effect
+	Persists bool
+	Negated  bool
+	// Hold and Reject ask for that outcome whatever the effect class.
+	Hold, Reject bool
+	// Mask keeps the found span out of every log: a secret, a card number.
+	// A zero span masks the whole text.
+	Mask bool
+}
+
+// Gate judges. It is immutable and safe for concurrent use.
+type Gate struct {
+	rules   []Rule
+	limits  Limits
+	ruleset string
+}
+
+// Option tightens a gate.
+type Option func(*Gate)
+
+// WithLimits replaces DefaultLimits for the persistent tier.
+func WithLimits(l Limits) Option { return func(g *Gate) { g.limits = l } }
+
+// New makes a gate from the floor and the rules. Rules only add objections:
+// a gate without rules still refuses what the floor refuses.
+func New(rules []Rule, opts ...Option) *Gate {
+	g := &Gate{rules: slices.Clone(rules), limits: DefaultLimits}
+	for _, o := range opts {
+		o(g)
+	}
+	h := sha256.New()
+	fmt.Fprintf(h, "%s %+v\n", floorVersion, g.limits)
+	for _, r := range rules {
+		fmt.Fprintln(h, r.Version())
+	}
+	g.ruleset = hex.EncodeToString(h.Sum(nil)[:12])
+	return g
+}
+
+// RuleSet is the digest that every verdict carries.
+func (g *Gate) RuleSet() string { return g.ruleset }
+
+// Limits are the persistent tier's, for reporting.
+func (g *Gate) Limits() Limits { return g.limits }
+
+// Case is one candidate with everything that its judgement depends on.
+type Case struct {
+	By        tenet.Principal
+	Candidate tenet.Candidate
+	// Evidence are the cited messages as the session store holds them; a
+	// cited message that is missing here is unknown.
+	Evidence []tenet.Message
+	// Parents are the labels of the records recalled in the session.
+	Parents []tenet.Label
+	State   State
+	At      time.Time
+	// ExpiresAt is when the record's raw text is to be dropped; zero: never.
+	ExpiresAt time.Time
+}
+
+// Query is what the case's State has to hold: ask the ledger for it, then
+// judge.
+func (g *Gate) Query(c Case) Query { return query(prepare(c)) }
+
+// Judge decides about a candidate. It returns an error, and decides nothing,
+// when the candidate cannot be judged at all (Invalid) or the principal may
+// not act in the scope (Denied).
+func (g *Gate) Judge(c Case) (Decision, error) {
+	if err := c.Candidate.Check(); err != nil {
+		return Decision{}, err
+	}
+	if !c.By.MayReach(c.Candidate.Scope) {
+		return Decision{}, tenet.Errorf(tenet.Denied, "judge", "the principal may not act in this scope")
+	}
+	return g.judge(c, nil)
+}
+
+// Release admits a held candidate on an operator's decision, as a new record
+// of label operator that elevates it; its origins stay. What the control-plane
+// rules stop cannot be released.
+func (g *Gate) Release(c Case, held tenet.Held) (Decision, error) {
+	if c.By.Kind() != tenet.Operator || !c.By.MayReach(c.Candidate.Scope) {
+		return Decision{}, tenet.Errorf(tenet.Denied, "release", "only an operator of the tenant may release")
+	}
+	if held.State != tenet.HoldOpen {
+		return Decision{}, tenet.Errorf(tenet.Conflict, "release", "the hold is %s, not open", held.State)
+	}
+	if err := c.Candidate.Check(); err != nil {
+		return Decision{}, err
+	}
+	return g.judge(c, &held)
+}
+
+// Discard settles an open hold without admitting it.
+func (g *Gate) Discard(by tenet.Principal, scope tenet.Scope, held tenet.Held, why string, at time.Time) (Decision, error) {
+	if by.Kind() != tenet.Operator || !by.MayReach(scope) {
+		return Decision{}, tenet.Errorf(tenet.Denied, "discard", "only an operator of the tenant may discard")
+	}
+	if held.State != tenet.HoldOpen {
+		return Decision{}, tenet.Errorf(tenet.Conflict, "discard", "the hold is %s, not open", held.State)
+	}
+	return Decision{&Plan{
+		Kind: Settle, Scope: scope, Actor: by.String(), At: tenet.Micros(at), Ref: string(held.Verdict.Candidate), Why: why,
+		Settles: &Settlement{held.Verdict.Candidate, tenet.HoldDiscarded},
+	}}, nil
+}
+
+func (g *Gate) judge(c Case, release *tenet.Held) (Decision, error) {
+	c = prepare(c)
+	label, origins, evidence, findings := derive(c)
+	if release != nil {
+		label, findings = tenet.LabelOperator, nil
+	}
+	findings = append(findings, floor(c, g.limits)...)
+	for _, r := range g.rules {
+		findings = append(findings, r.Check(Proposal{c.By, c.Candidate, label, c.At})...)
+	}
+
+	var effect Effect
+	var persists, negated bool
+	worst := allow
+	for _, f := range findings {
+		effect = max(effect, f.Effect)
+		persists = persists || f.Persists
+		negated = negated || f.Negated
+		worst = max(worst, f.severity())
+	}
+	base := weigh(c.Candidate.Tier, label, effect, persists, negated)
+	if c.Candidate.Tier == tenet.TierFact && label == tenet.LabelAttestedTool && !c.By.Owns(c.Candidate.Key) {
+		base = max(base, hold)
+	}
+	if base != allow && label < tenet.LabelUserStated && label.Known() {
+		findings = append(findings, refusal("matrix", tenet.CodeUntrusted, base))
+	}
+	worst = max(worst, base)
+
+	p := &Plan{
+		Scope: c.Candidate.Scope, Actor: c.By.String(), At: c.At, Ref: string(c.Candidate.ID), Candidate: c.Candidate,
+		Needs: Needs{Query: query(c), Limits: g.limits},
+	}
+	for _, r := range c.State.Open {
+		p.Needs.Open = append(p.Needs.Open, r.ID)
+	}
+	v := tenet.Verdict{
+		Candidate: c.Candidate.ID, Tier: c.Candidate.Tier, Key: c.Candidate.Key, Label: label, Effect: effect.String(),
+		RuleSet: g.ruleset, At: c.At,
+	}
+	if worst == allow {
+		more, err := g.place(c, label, origins, p, &v)
+		if err != nil {
+			return Decision{}, err
+		}
+		for _, f := range more {
+			worst = max(worst, f.severity())
+		}
+		findings = append(findings, more...)
+	}
+	for _, f := range findings {
+		v.Findings = append(v.Findings, f.Finding)
+		if !slices.Contains(v.Codes, f.Code) {
+			v.Codes = append(v.Codes, f.Code)
+		}
+	}
+	if release != nil {
+		if worst != allow {
+			return Decision{}, &tenet.Error{Kind: tenet.Refused, Op: "release", Reason: "a rule that no operator may waive refuses it", Code: first(v.Codes)}
+		}
+		v.Codes = append(v.Codes, tenet.CodeReleased)
+		p.Settles = &Settlement{release.Verdict.Candidate, tenet.HoldReleased}
+		for i := range p.Insert {
+			if p.Insert[i].FragmentOf == "" {
+				p.Insert[i].Elevates = tenet.RecordID(release.Verdict.Candidate)
+			}
+		}
+	}
+	if worst == allow {
+		p.Kind = Admit
+		if c.Candidate.Tier != tenet.TierEpisode && p.Insert != nil {
+			p.Evidence = evidence
+		}
+	} else {
+		p.Kind = Refuse
+		p.Insert, p.Close, p.Agree = nil, nil, nil
+		p.Needs = Needs{}
+		v.Record, v.Replaced = "", ""
+		v.Outcome = tenet.Quarantined
+		p.Hold = &Hold{State: tenet.HoldOpen, ExpiresAt: c.At.Add(HoldFor)}
+		if worst == reject {
+			v.Outcome = tenet.Rejected
+			p.Hold.State = tenet.HoldRefused
+		}
+		mask(p, findings)
+	}
+	p.Verdict = v
+	return Decision{p}, nil
+}
+
+func first(codes []tenet.Code) tenet.Code {
+	if len(codes) == 0 {
+		return ""
+	}
+	return codes[0]
+}
+
+func (f Finding) severity() severity {
+	switch {
+	case f.Reject:
+		return reject
+	case f.Hold:
+		return hold
+	}
+	return allow
+}
+
+// refusal is a floor finding that asks for an outcome.
+func refusal(check string, code tenet.Code, s severity) Finding {
+	return Finding{Finding: tenet.Finding{Check: check, Code: code}, Hold: s == hold, Reject: s == reject}
+}
+
+// prepare brings a candidate into the form that is judged and stored: NFC, no
+// control characters, times in UTC microseconds, value and text filled from
+// each other.
+func prepare(c Case) Case {
+	c.At = tenet.Micros(c.At)
+	c.ExpiresAt = tenet.Micros(c.ExpiresAt)
+	cand := &c.Candidate
+	if cand.Tier != tenet.TierDocument { // a document is read back byte for byte
+		cand.Text = strings.TrimSpace(storedForm(cand.Text))
+	}
+	if len(cand.Value) > 0 {
+		var b bytes.Buffer
+		if json.Compact(&b, cand.Value) == nil {
+			cand.Value = b.Bytes()
+		}
+		if cand.Text == "" {
+			cand.Text = valueWords(cand.Value)
+		}
+	}
+	cand.Valid = tenet.Interval{From: tenet.Micros(cand.Valid.From), To: tenet.Micros(cand.Valid.To)}
+	cand.ProposedAt = tenet.Micros(cand.ProposedAt)
+	if cand.Valid.From.IsZero() && cand.Valid.To.IsZero() {
+		// True from when it was said; the last word of several counts.
+		for _, m := range c.Evidence {
+			if s := tenet.Micros(m.Said()); s.After(cand.Valid.From) {
+				cand.Valid.From = s
+			}
+		}
+		if cand.Valid.From.IsZero() {
+			cand.Valid.From = c.At
+		}
+	}
+	return c
+}
+
+// storedForm is NFC without control and invisible format characters, which
+// carry no statement. Joiners stay: scripts and emoji need them.
+func storedForm(s string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == '\n' || r == '\t' || r == '\u200c' || r == '\u200d':
+			return r
+		case unicode.IsControl(r) || unicode.Is(unicode.Cf, r):
+			return -1
+		}
+		return r
+	}, norm.NFC.String(s))
+}
+
+// valueWords is the words of a typed value: the string itself, or the JSON.
+func valueWords(v json.RawMessage) string {
+	var s string
+	if json.Unmarshal(v, &s) == nil {
+		return s
+	}
+	return string(v)
+}
+
+// floor is what no configuration can switch off, beside provenance and the
+// matrix.
+func floor(c Case, limits Limits) []Finding {
+	cand := c.Candidate
+	var fs []Finding
+	add := func(check string, code tenet.Code, detail string) {
+		f := refusal(check, code, reject)
+		f.Detail = detail
+		fs = append(fs, f)
+	}
+	if cand.Tier < tenet.TierFact || cand.Tier > tenet.TierDocument {
+		add("tier", tenet.CodeTierMissing, "")
+	}
+	if cand.Text == "" && cand.Tier != tenet.TierDocument {
+		add("envelope", tenet.CodeEmpty, "")
+	}
+	keyed := cand.Tier == tenet.TierFact || cand.Tier == tenet.TierDocument
+	switch {
+	case keyed && cand.Key == "":
+		add("envelope", tenet.CodeKeyMissing, "")
+	case len(cand.Key) > tenet.MaxKey && cand.Tier == tenet.TierFact:
+		add("envelope", tenet.CodeSize, fmt.Sprintf("key is %d bytes, the limit is %d", len(cand.Key), tenet.MaxKey))
+	}
+	if size, max := len(cand.Text)+len(cand.Value), tierCap(cand.Tier, limits); max > 0 && size > max {
+		add("envelope", tenet.CodeSize, fmt.Sprintf("%d bytes, the limit is %d", size, max))
+	}
+	if cand.Valid.From.After(c.At.Add(maxFuture)) {
+		add("envelope", tenet.CodeClock, "valid time starts too far in the future")
+	}
+	known := map[tenet.MessageID]bool{}
+	for _, m := range c.Evidence {
+		known[m.ID] = true
+		if m.RetainNone {
+			f := refusal("retain", tenet.CodeRetainNone, reject)
+			f.Mask = true
+			fs = append(fs, f)
+		}
+	}
+	for _, id := range cand.Cites {
+		if !known[id] {
+			add("provenance", tenet.CodeUnknownMessage, "")
+			break
+		}
+	}
+	return fs
+}
+
+// maxFuture is how far ahead a statement may start to be true.
+const maxFuture = 10 * 366 * 24 * time.Hour
+
+// tierCap is the largest text and value together, in bytes.
+func tierCap(t tenet.Tier, l Limits) int {
+	switch t {
+	case tenet.TierFact:
+		return l.Value
+	case tenet.TierNote, tenet.TierEpisode:
+		return 32 << 10
+	case tenet.TierDocument:
+		return 100 << 10
+	}
+	return 0
+}
+
+// mask keeps secrets out of the refusal log: their spans become typed
+// placeholders, in the candidate as well as in the hold.
+func mask(p *Plan, findings []Finding) {
+	text := p.Candidate.Text
+	var spans []Finding
+	whole := false
+	for _, f := range findings {
+		if f.Mask {
+			if f.End <= f.Start || f.Start < 0 || f.End > len(text) {
+				whole = true
+			}
+			spans = append(spans, f)
+		}
+	}
+	p.Hold.Masked = len(spans) > 0
+	switch {
+	case whole:
+		text = "[" + string(spans[0].Code) + "]"
+	default:
+		slices.SortFunc(spans, func(a, b Finding) int { return b.Start - a.Start })
+		end := len(text)
+		for _, f := range spans { // from the back, so that offsets stay true
+			if f.End > end {
+				continue // inside one that is masked already
+			}
+			text = text[:f.Start] + "[" + string(f.Code) + "]" + text[f.End:]
+			end = f.Start
+		}
+	}
+	if p.Hold.Masked {
+		p.Candidate.Text, p.Candidate.Value, p.Candidate.Quote = text, nil, ""
+	}
+	if len(text) > HoldCap {
+		text = strings.ToValidUTF8(text[:HoldCap], "")
+	}
+	p.Hold.Text = text
+}

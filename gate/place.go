@@ -1,0 +1,321 @@
+package gate
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/tenet-memory/tenet"
+)
+
+// query names the state a candidate's placement depends on.
+func query(c Case) Query {
+	switch c.Candidate.Tier {
+	case tenet.TierFact, tenet.TierDocument:
+		q := Query{Tier: c.Candidate.Tier, Key: c.Candidate.Key, Since: c.Candidate.Valid.From}
+		if c.Candidate.Multi {
+			q.Signature = signature(c.Candidate)
+		}
+		return q
+	case tenet.TierNote:
+		return Query{Tier: tenet.TierNote, Signature: signature(c.Candidate)}
+	}
+	return Query{}
+}
+
+// signature decides equality: of the typed value when there is one, else of
+// the statement.
+func signature(c tenet.Candidate) string {
+	if c.Tier == tenet.TierEpisode || c.Tier == tenet.TierDocument {
+		return ""
+	}
+	if len(c.Value) > 0 && valueWords(c.Value) != c.Text {
+		if s, err := valueSignature(c.Value); err == nil {
+			return "v " + s
+		}
+	}
+	return "s " + Signature(c.Text, c.Safety)
+}
+
+// place puts an admissible candidate on the time axes: it corroborates an
+// equal record, supersedes or splits what it contradicts, or is simply new.
+// It never lets a lower label touch a higher one.
+func (g *Gate) place(c Case, label tenet.Label, origins []tenet.Origin, p *Plan, v *tenet.Verdict) ([]Finding, error) {
+	if err := checkVersion(c); err != nil {
+		return nil, err
+	}
+	cand := c.Candidate
+	if cand.Tier == tenet.TierFact && len(cand.Value) == 0 {
+		cand.Value, _ = json.Marshal(cand.Text)
+	}
+	rec := tenet.Record{
+		ID: tenet.RecordID(cand.ID), Scope: cand.Scope, Tier: cand.Tier, Key: cand.Key, Value: cand.Value, Text: cand.Text,
+		Label: label, Origins: origins, Session: origins[0].Session, Message: origins[0].Message, ToolCall: origins[0].ToolCall,
+		Speaker: cand.Speaker, Position: cand.Position, Valid: cand.Valid, Known: tenet.Interval{From: c.At}, Seen: 1,
+		Multi: cand.Multi, Safety: cand.Safety && label >= tenet.LabelUserStated, ExpiresAt: c.ExpiresAt, Signature: signature(cand),
+	}
+	v.Record, v.Outcome = rec.ID, tenet.Stored
+
+	var found []Finding
+	switch {
+	case cand.Tier == tenet.TierEpisode:
+	case cand.Tier == tenet.TierNote || cand.Multi:
+		for _, r := range c.State.Open {
+			if r.Signature == rec.Signature && r.Label == label && r.Valid.Overlaps(rec.Valid) {
+				agree(p, v, r, origins)
+				return nil, nil
+			}
+		}
+	default:
+		found = supersede(c, &rec, p, v)
+		if p.Agree != nil || v.Outcome == tenet.Corroborated {
+			return found, nil
+		}
+	}
+	p.Insert = append(p.Insert, rec)
+	if cand.Tier == tenet.TierFact {
+		p.Needs.Grows = growth(c, p)
+		if !g.limits.Fits(c.State.Usage, p.Needs.Grows) {
+			f := refusal("limit", tenet.CodePersistentFull, reject)
+			f.Detail = fmt.Sprintf("holds %d of %d rows and %d of %d bytes, a quarter kept for safety; this adds %d rows and %d bytes",
+				c.State.Usage.Rows, g.limits.Rows, c.State.Usage.Bytes, g.limits.Bytes, p.Needs.Grows.Rows, p.Needs.Grows.Bytes)
+			found = append(found, f)
+		}
+	}
+	return found, nil
+}
+
+// checkVersion holds the caller's precondition against the open record.
+func checkVersion(c Case) error {
+	want := c.Candidate.IfVersion
+	if want == "" {
+		return nil
+	}
+	have := tenet.NoVersion
+	for _, r := range c.State.Open {
+		if r.Valid.Open() {
+			have = r.ID
+		}
+	}
+	if have != want {
+		return tenet.Errorf(tenet.Conflict, "judge", "the key's open version is not the one expected")
+	}
+	return nil
+}
+
+func agree(p *Plan, v *tenet.Verdict, r tenet.Record, origins []tenet.Origin) {
+	v.Outcome, v.Record = tenet.Corroborated, r.ID
+	p.Agree = &Agreement{Record: r.ID, Origins: origins}
+}
+
+// supersede places rec on the time line of a single-valued key. Valid time
+// orders the values, not the order of arrival: a statement about an earlier
+// time fills that time and leaves the current value alone.
+func supersede(c Case, rec *tenet.Record, p *Plan, v *tenet.Verdict) []Finding {
+	var found []Finding
+	if rec.Valid.Open() && !rec.Valid.From.IsZero() {
+		if next := nextStart(c.State.Open, rec.Valid.From); !next.IsZero() {
+			rec.Valid.To = next
+			found = append(found, note("time", tenet.CodeBackdated))
+		}
+	}
+	for _, r := range c.State.Open {
+		if !r.Valid.Overlaps(rec.Valid) {
+			continue
+		}
+		same := r.Signature == rec.Signature && r.Tier != tenet.TierDocument
+		switch {
+		case same && r.Label == rec.Label && covers(r.Valid, rec.Valid):
+			agree(p, v, r, rec.Origins)
+			return found
+		case same && r.Label > rec.Label && covers(r.Valid, rec.Valid):
+			// Known already on better authority: nothing is written, and the
+			// higher record is not touched.
+			v.Outcome, v.Record = tenet.Corroborated, r.ID
+			return append(found, note("place", tenet.CodeDuplicate))
+		case r.Label > rec.Label:
+			return append(found, refusal("place", tenet.CodeLowerIntegrity, hold))
+		}
+		if r.Valid.From.Equal(rec.Valid.From) {
+			found = append(found, note("time", tenet.CodeSameInstant))
+		}
+		reason := tenet.ClosedSuperseded
+		if !rec.Valid.Open() {
+			reason = tenet.ClosedSplit
+		}
+		p.Close = append(p.Close, Close{Record: r.ID, Reason: reason, By: rec.ID})
+		if rec.Valid.Open() || rec.Supersedes == "" {
+			rec.Supersedes, v.Replaced, v.Outcome = r.ID, r.ID, tenet.Superseded
+		}
+		if startsBefore(r.Valid, rec.Valid) {
+			p.Insert = append(p.Insert, fragment(r, rec.ID, "/left", tenet.Interval{From: r.Valid.From, To: rec.Valid.From}, c.At))
+		}
+		if !rec.Valid.To.IsZero() && (r.Valid.To.IsZero() || rec.Valid.To.Before(r.Valid.To)) {
+			p.Insert = append(p.Insert, fragment(r, rec.ID, "/right", tenet.Interval{From: rec.Valid.To, To: r.Valid.To}, c.At))
+		}
+	}
+	return found
+}
+
+func note(check string, code tenet.Code) Finding {
+	return Finding{Finding: tenet.Finding{Check: check, Code: code}}
+}
+
+// nextStart is the earliest believed start after t, or zero.
+func nextStart(rs []tenet.Record, t time.Time) time.Time {
+	var next time.Time
+	for _, r := range rs {
+		if r.Valid.From.After(t) && (next.IsZero() || r.Valid.From.Before(next)) {
+			next = r.Valid.From
+		}
+	}
+	return next
+}
+
+func startsBefore(a, b tenet.Interval) bool {
+	return !b.From.IsZero() && (a.From.IsZero() || a.From.Before(b.From))
+}
+
+// covers reports whether a holds all of b.
+func covers(a, b tenet.Interval) bool {
+	return !startsBefore(b, a) && (a.To.IsZero() || !b.To.IsZero() && !b.To.After(a.To))
+}
+
+// fragment is what a split leaves of a record: the same statement, label and
+// origins for the rest of its time.
+func fragment(r tenet.Record, by tenet.RecordID, suffix string, valid tenet.Interval, at time.Time) tenet.Record {
+	f := r
+	f.ID = by + tenet.RecordID(suffix)
+	f.FragmentOf = r.ID
+	f.Valid = valid
+	f.Known = tenet.Interval{From: at}
+	f.Supersedes, f.SupersededBy, f.Closed = "", "", ""
+	return f
+}
+
+// growth is what the plan adds to the open facts.
+func growth(c Case, p *Plan) Usage {
+	var u Usage
+	count := func(r tenet.Record, sign int) {
+		if !r.Valid.To.IsZero() && !r.Valid.To.After(c.At) {
+			return // history, not in the facts block
+		}
+		u.Rows += sign
+		u.Bytes += sign * r.RenderedSize()
+		if r.Safety {
+			u.SafetyRows += sign
+			u.SafetyBytes += sign * r.RenderedSize()
+		}
+	}
+	for _, r := range p.Insert {
+		count(r, 1)
+	}
+	for _, cl := range p.Close {
+		for _, r := range c.State.Open {
+			if r.ID == cl.Record {
+				count(r, -1)
+			}
+		}
+	}
+	return u
+}
+
+// Change is an end or a retraction of one believed record.
+type Change struct {
+	By     tenet.Principal
+	Scope  tenet.Scope
+	Target tenet.Record
+	ID     string    // makes the change idempotent and names the fragment
+	To     time.Time // End: when it stopped being true; zero: now
+	Why    string
+	At     time.Time
+}
+
+// End decides that a record is no longer true: its valid time stops at To, and
+// its history says so. It is Denied to agents and Refused below the record's
+// label.
+func (g *Gate) End(c Change) (Decision, error) {
+	p, err := g.change(c, "end", End, tenet.ClosedEnded)
+	if err != nil {
+		return Decision{}, err
+	}
+	to := tenet.Micros(c.To)
+	if to.IsZero() {
+		to = p.At
+	}
+	v := c.Target.Valid
+	switch {
+	case !v.To.IsZero() && !to.Before(v.To):
+		return Decision{}, tenet.Errorf(tenet.Conflict, "end", "the record already ends earlier")
+	case !v.From.IsZero() && !v.From.Before(to):
+		return Decision{}, tenet.Errorf(tenet.Invalid, "end", "the end is not after the start; retract what was never true")
+	}
+	p.Insert = []tenet.Record{fragment(c.Target, tenet.RecordID(c.ID), "/ended", tenet.Interval{From: v.From, To: to}, p.At)}
+	p.Close[0].By = p.Insert[0].ID
+	return Decision{p}, nil
+}
+
+// Retract decides that a record never was true: Tenet stops believing it, and
+// nothing takes its place. Rights as for End.
+func (g *Gate) Retract(c Change) (Decision, error) {
+	p, err := g.change(c, "retract", Retract, tenet.ClosedRetracted)
+	if err != nil {
+		return Decision{}, err
+	}
+	return Decision{p}, nil
+}
+
+func (g *Gate) change(c Change, op string, kind Kind, reason tenet.Closing) (*Plan, error) {
+	if !c.By.MayReach(c.Scope) || c.Target.Scope != c.Scope {
+		return nil, tenet.Errorf(tenet.Denied, op, "the principal may not act in this scope")
+	}
+	have := authority(c.By, c.Target.Key)
+	if have == 0 {
+		return nil, tenet.Errorf(tenet.Denied, op, "a %s may not change durable memory", c.By.Kind())
+	}
+	if have < c.Target.Label {
+		return nil, &tenet.Error{Kind: tenet.Refused, Op: op, Code: tenet.CodeLowerIntegrity,
+			Reason: fmt.Sprintf("the record is %s, the principal reaches %s", c.Target.Label, have)}
+	}
+	if !c.Target.Known.Open() {
+		return nil, tenet.Errorf(tenet.Conflict, op, "the record is closed already")
+	}
+	return &Plan{
+		Kind: kind, Scope: c.Scope, Actor: c.By.String(), At: tenet.Micros(c.At), Ref: c.ID, Why: c.Why,
+		Close: []Close{{Record: c.Target.ID, Reason: reason}},
+	}, nil
+}
+
+// StageBatch decides to save a stretch's extracted candidates and to advance the
+// session's cursor. It admits nothing: each candidate is judged afterwards.
+func (g *Gate) StageBatch(scope tenet.Scope, s Staged, at time.Time) (Decision, error) {
+	if scope.IsZero() || s.Session == "" || s.From < 0 || s.To < s.From {
+		return Decision{}, tenet.Errorf(tenet.Invalid, "stage", "no scope, no session or a cursor that runs backwards")
+	}
+	for _, c := range s.Candidates {
+		if c.Scope != scope {
+			return Decision{}, tenet.Errorf(tenet.Denied, "stage", "a candidate of another scope")
+		}
+		if err := c.Check(); err != nil {
+			return Decision{}, err
+		}
+	}
+	return Decision{&Plan{Kind: Stage, Scope: scope, Actor: "consolidation", At: tenet.Micros(at), Ref: string(s.Session), Staged: &s}}, nil
+}
+
+// ExpireText decides to drop the raw text of records past their retention.
+// Nothing derived from them is touched and no fingerprint is left: expiry is
+// not erasure.
+func (g *Gate) ExpireText(scope tenet.Scope, due []tenet.Record, at time.Time) (Decision, error) {
+	p := &Plan{Kind: Expire, Scope: scope, Actor: "retention", At: tenet.Micros(at), Ref: "retention"}
+	for _, r := range due {
+		if r.Scope != scope || r.ExpiresAt.IsZero() || r.ExpiresAt.After(p.At) {
+			return Decision{}, tenet.Errorf(tenet.Invalid, "expire", "a record that is not due")
+		}
+		p.Expire = append(p.Expire, r.ID)
+	}
+	if len(p.Expire) == 0 {
+		return Decision{}, tenet.Errorf(tenet.Invalid, "expire", "nothing is due")
+	}
+	return Decision{p}, nil
+}

@@ -1,0 +1,16 @@
+package inproc
+
+import "golang.org/x/sys/cpu"
+
+//go:noescape
+func dot8AVX2(x *int16, xs int, w *int8, ws int, k int, out *[8]int32)
+
+//go:noescape
+func dot16AVX2(x *int16, xs int, w *int16, ws int, k int, out *[8]int32)
+
+func fastest() kernel {
+	if cpu.X86.HasAVX2 {
+		return kernel{"avx2", dot8AVX2, dot16AVX2}
+	}
+	return portable()
+}

@@ -1,0 +1,86 @@
+#include "textflag.h"
+
+// Both kernels keep eight sums of eight int32 lanes in Y0-Y7: Y0-Y3 for the
+// first row of w, Y4-Y7 for the second. One turn of the loop takes 16 numbers
+// of each row. VPMADDWD multiplies int16 pairs and adds the two products into
+// int32, exactly.
+
+#define STEP(xptr, acc0, acc1) \
+	VMOVDQU xptr, Y10            \
+	VPMADDWD Y8, Y10, Y11        \
+	VPADDD Y11, acc0, acc0       \
+	VPMADDWD Y9, Y10, Y11        \
+	VPADDD Y11, acc1, acc1
+
+// Sums the lanes of four accumulators into the four int32 of lo.
+#define FOLD(a, b, c, d, lo, tmp) \
+	VPHADDD b, a, a              \
+	VPHADDD d, c, c              \
+	VPHADDD c, a, a              \
+	VEXTRACTI128 $1, a, tmp      \
+	VPADDD tmp, lo, lo
+
+#define ROWS \
+	MOVQ x+0(FP), SI             \
+	MOVQ xs+8(FP), AX            \
+	MOVQ k+32(FP), CX            \
+	MOVQ out+40(FP), DX          \
+	SHLQ $1, AX                  \
+	LEAQ (SI)(AX*1), R8          \
+	LEAQ (SI)(AX*2), R9          \
+	LEAQ (R8)(AX*2), R10         \
+	VPXOR Y0, Y0, Y0             \
+	VPXOR Y1, Y1, Y1             \
+	VPXOR Y2, Y2, Y2             \
+	VPXOR Y3, Y3, Y3             \
+	VPXOR Y4, Y4, Y4             \
+	VPXOR Y5, Y5, Y5             \
+	VPXOR Y6, Y6, Y6             \
+	VPXOR Y7, Y7, Y7             \
+	XORQ BX, BX
+
+#define DONE \
+	FOLD(Y0, Y1, Y2, Y3, X0, X8) \
+	FOLD(Y4, Y5, Y6, Y7, X4, X9) \
+	VMOVDQU X0, (DX)             \
+	VMOVDQU X4, 16(DX)           \
+	VZEROUPPER                   \
+	RET
+
+// func dot8AVX2(x *int16, xs int, w *int8, ws int, k int, out *[8]int32)
+TEXT ·dot8AVX2(SB), NOSPLIT, $0-48
+	ROWS
+	MOVQ w+16(FP), DI
+	MOVQ ws+24(FP), R11
+	ADDQ DI, R11
+
+loop8:
+	VPMOVSXBW (DI)(BX*1), Y8
+	VPMOVSXBW (R11)(BX*1), Y9
+	STEP((SI)(BX*2), Y0, Y4)
+	STEP((R8)(BX*2), Y1, Y5)
+	STEP((R9)(BX*2), Y2, Y6)
+	STEP((R10)(BX*2), Y3, Y7)
+	ADDQ $16, BX
+	CMPQ BX, CX
+	JLT  loop8
+	DONE
+
+// func dot16AVX2(x *int16, xs int, w *int16, ws int, k int, out *[8]int32)
+TEXT ·dot16AVX2(SB), NOSPLIT, $0-48
+	ROWS
+	MOVQ w+16(FP), DI
+	MOVQ ws+24(FP), R11
+	LEAQ (DI)(R11*2), R11
+
+loop16:
+	VMOVDQU (DI)(BX*2), Y8
+	VMOVDQU (R11)(BX*2), Y9
+	STEP((SI)(BX*2), Y0, Y4)
+	STEP((R8)(BX*2), Y1, Y5)
+	STEP((R9)(BX*2), Y2, Y6)
+	STEP((R10)(BX*2), Y3, Y7)
+	ADDQ $16, BX
+	CMPQ BX, CX
+	JLT  loop16
+	DONE

@@ -1,0 +1,5 @@
+//go:build !amd64
+
+package inproc
+
+func fastest() kernel { return portable() }
