@@ -95,18 +95,21 @@ const (
 	HoldRefused   HoldState = "refused" // a rejection: logged, not open for release
 )
 
-// AuditEntry is one link of a scope's hash chain. It holds keyed digests, not
-// text, so that erasure does not break the chain.
+// AuditEntry is one link of a scope's hash chain. The chain holds keyed
+// digests and no id or text, so that erasure does not break it; Ref, Actor and
+// Why are kept beside it, are covered by Digest, and are gone after an erasure.
 type AuditEntry struct {
 	Seq     uint64    `json:"seq"` // from 1, without gaps
 	Action  string    `json:"action"`
-	Ref     string    `json:"ref"` // candidate or record id acted on
 	Outcome Outcome   `json:"outcome,omitempty"`
 	Codes   []Code    `json:"codes,omitempty"`
 	RuleSet string    `json:"ruleset,omitempty"`
-	Actor   string    `json:"actor"`
 	At      time.Time `json:"at"`
-	Digest  []byte    `json:"digest"` // HMAC of what was decided, under the subject's key
+	Digest  []byte    `json:"digest"` // HMAC of all that was written, under the subject's key
 	Prev    []byte    `json:"prev"`
 	Hash    []byte    `json:"hash"`
+
+	Ref   string `json:"ref,omitempty"`   // candidate, record or session acted on
+	Actor string `json:"actor,omitempty"` // Principal.String of who asked
+	Why   string `json:"why,omitempty"`   // the reason given
 }

@@ -141,6 +141,7 @@ func ChangeDigest(k DataKey, p gate.Plan) []byte {
 // Written is what one decision wrote, as digests: what Verify recomputes from
 // the rows that carry the entry's number.
 type Written struct {
+	Ref, Actor, Why string
 	Content   []byte            // ContentDigest or ChangeDigest; nil for other kinds
 	Records   map[string][]byte // record id -> RecordDigest
 	Evidence  [][]byte          // in order
@@ -164,6 +165,9 @@ type StageMark struct {
 // EntryDigest covers all that a decision wrote.
 func EntryDigest(k DataKey, w Written) []byte {
 	d := k.digest("entry")
+	d.str(w.Ref)
+	d.str(w.Actor)
+	d.str(w.Why)
 	d.bytes(w.Content)
 	d.num(int64(len(w.RecordIDs)))
 	for _, id := range w.RecordIDs {
@@ -201,11 +205,9 @@ func EntryHash(e tenet.AuditEntry) []byte {
 	d.str("tenet audit 1")
 	d.num(int64(e.Seq))
 	d.str(e.Action)
-	d.str(e.Ref)
 	d.num(int64(e.Outcome))
 	d.json(e.Codes)
 	d.str(e.RuleSet)
-	d.str(e.Actor)
 	d.time(e.At)
 	d.bytes(e.Digest)
 	d.bytes(e.Prev)

@@ -100,18 +100,18 @@ func Quantise(rows, cols int, f []float32) Matrix {
 // Layer is one transformer layer. QKV holds the rows of query, key and value
 // one below the other.
 type Layer struct {
-	QKV, Out, Up, Down                     Matrix
-	QKVBias, OutBias, UpBias, DownBias     []float32
+	QKV, Out, Up, Down                           Matrix
+	QKVBias, OutBias, UpBias, DownBias           []float32
 	Norm1Scale, Norm1Bias, Norm2Scale, Norm2Bias []float32
 }
 
 // Weights is a whole encoder of the BERT family.
 type Weights struct {
 	Config
-	Word                 Matrix    // one row a piece of the vocabulary
-	Position             []float32 // MaxTokens x Dim, the type-0 row already added
-	NormScale, NormBias  []float32
-	Layer                []Layer
+	Word                Matrix    // one row a piece of the vocabulary
+	Position            []float32 // MaxTokens x Dim, the type-0 row already added
+	NormScale, NormBias []float32
+	Layer               []Layer
 }
 
 // shape lays out the arrays that c asks for; each then visits them.

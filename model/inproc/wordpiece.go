@@ -119,3 +119,13 @@ func separate(r rune) bool {
 		r >= 0xF900 && r <= 0xFAFF || r >= 0x20000 && r <= 0x2A6DF || r >= 0x2A700 && r <= 0x2B73F ||
 		r >= 0x2B740 && r <= 0x2B81F || r >= 0x2B920 && r <= 0x2CEAF || r >= 0x2F800 && r <= 0x2FA1F
 }
+
+// anyKnown reports whether some id is a piece of the vocabulary.
+func (t *wordpiece) anyKnown(ids []int32) bool {
+	for _, id := range ids {
+		if id != t.unk {
+			return true
+		}
+	}
+	return false
+}
