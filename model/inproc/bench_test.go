@@ -1,0 +1,41 @@
+package inproc
+
+import (
+	"context"
+	"testing"
+
+	"github.com/tenet-memory/tenet/model"
+)
+
+// The sentence has 25 tokens with its prefix, the median of chat turns.
+const sentence = "Caroline: I went to the support group yesterday and the stories people told there were so powerful."
+
+func BenchmarkPassage(b *testing.B)  { benchmark(b, fastest(), 64) }
+func BenchmarkQuery(b *testing.B)    { benchmark(b, fastest(), 1) }
+func BenchmarkPortable(b *testing.B) { benchmark(b, portable(), 1) }
+
+func benchmark(b *testing.B, k kernel, batch int) {
+	m, err := open(packed(b), Options{}, k)
+	if err != nil {
+		b.Fatal(err)
+	}
+	texts := make([]string, batch)
+	for i := range texts {
+		texts[i] = sentence
+	}
+	for b.Loop() {
+		if _, err := m.Embed(context.Background(), model.Passage, texts...); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(b.N*batch)/b.Elapsed().Seconds(), "texts/s")
+}
+
+func BenchmarkOpen(b *testing.B) {
+	path := packed(b)
+	for b.Loop() {
+		if _, err := Open(path, Options{}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
