@@ -43,7 +43,8 @@ type Candidate struct {
 	// IfVersion, when set, is the record that must be the open one under the
 	// key, or "none": otherwise the write is a Conflict.
 	IfVersion RecordID `json:"if_version,omitempty"`
-	// ProposedAt is set by the engine.
+	// ProposedBy (Principal.String) and ProposedAt are set by the engine.
+	ProposedBy string    `json:"proposed_by,omitempty"`
 	ProposedAt time.Time `json:"proposed_at,omitzero"`
 }
 

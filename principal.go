@@ -1,6 +1,9 @@
 package tenet
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // PrincipalKind is what kind of credential acts. The zero kind is unusable.
 type PrincipalKind uint8
@@ -90,6 +93,13 @@ func (p Principal) MayReach(s Scope) bool {
 
 // String is "app:support-bot": the form kept as provenance.
 func (p Principal) String() string { return p.kind.String() + ":" + p.id }
+
+// ParsePrincipal reads the form that Principal.String writes, for a tenant. The
+// result is not narrowed and owns no keys.
+func ParsePrincipal(tenant, s string) (Principal, error) {
+	kind, id, _ := strings.Cut(s, ":")
+	return NewPrincipal(principalNames.parse(kind), tenant, id)
+}
 
 // IsZero reports whether p is the unusable zero principal.
 func (p Principal) IsZero() bool { return p.kind == 0 }

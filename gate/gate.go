@@ -54,6 +54,9 @@ type Gate struct {
 	rules   []Rule
 	limits  Limits
 	ruleset string
+
+	keys        func(string) (KeySpec, bool)
+	keysVersion string
 }
 
 // Option tightens a gate.
@@ -61,6 +64,19 @@ type Option func(*Gate)
 
 // WithLimits replaces DefaultLimits for the persistent tier.
 func WithLimits(l Limits) Option { return func(g *Gate) { g.limits = l } }
+
+// KeySpec is what a registry knows of a fact key.
+type KeySpec struct {
+	Multi       bool // holds several values at once: allergies are many, a home city is one
+	Safety      bool // its facts must never be crowded out
+	Overridable bool // a narrower scope's value wins whatever the labels
+}
+
+// WithKeys gives the gate a key registry. What the registry says of a key
+// holds for every candidate under it; lookup must be a pure function.
+func WithKeys(version string, lookup func(key string) (KeySpec, bool)) Option {
+	return func(g *Gate) { g.keysVersion, g.keys = version, lookup }
+}
 
 // New makes a gate from the floor and the rules. Rules only add objections:
 // a gate without rules still refuses what the floor refuses.
@@ -70,7 +86,7 @@ func New(rules []Rule, opts ...Option) *Gate {
 		o(g)
 	}
 	h := sha256.New()
-	fmt.Fprintf(h, "%s %+v\n", floorVersion, g.limits)
+	fmt.Fprintf(h, "%s %+v %q\n", floorVersion, g.limits, g.keysVersion)
 	for _, r := range rules {
 		fmt.Fprintln(h, r.Version())
 	}
@@ -83,6 +99,15 @@ func (g *Gate) RuleSet() string { return g.ruleset }
 
 // Limits are the persistent tier's, for reporting.
 func (g *Gate) Limits() Limits { return g.limits }
+
+// Key is what the registry knows of a fact key; the zero KeySpec when nothing.
+func (g *Gate) Key(key string) KeySpec {
+	if g.keys == nil {
+		return KeySpec{}
+	}
+	spec, _ := g.keys(key)
+	return spec
+}
 
 // Case is one candidate with everything that its judgement depends on.
 type Case struct {
@@ -101,7 +126,7 @@ type Case struct {
 
 // Query is what the case's State has to hold: ask the ledger for it, then
 // judge.
-func (g *Gate) Query(c Case) Query { return query(prepare(c)) }
+func (g *Gate) Query(c Case) Query { return query(g.prepare(c)) }
 
 // Judge decides about a candidate. It returns an error, and decides nothing,
 // when the candidate cannot be judged at all (Invalid) or the principal may
@@ -147,7 +172,7 @@ func (g *Gate) Discard(by tenet.Principal, scope tenet.Scope, held tenet.Held, w
 }
 
 func (g *Gate) judge(c Case, release *tenet.Held) (Decision, error) {
-	c = prepare(c)
+	c = g.prepare(c)
 	label, origins, evidence, findings := derive(c)
 	if release != nil {
 		label, findings = tenet.LabelOperator, nil
@@ -261,10 +286,15 @@ func refusal(check string, code tenet.Code, s severity) Finding {
 // prepare brings a candidate into the form that is judged and stored: NFC, no
 // control characters, times in UTC microseconds, value and text filled from
 // each other.
-func prepare(c Case) Case {
+func (g *Gate) prepare(c Case) Case {
 	c.At = tenet.Micros(c.At)
 	c.ExpiresAt = tenet.Micros(c.ExpiresAt)
 	cand := &c.Candidate
+	if cand.Tier == tenet.TierFact && g.keys != nil {
+		if spec, known := g.keys(cand.Key); known {
+			cand.Multi, cand.Safety = spec.Multi, cand.Safety || spec.Safety
+		}
+	}
 	if cand.Tier != tenet.TierDocument { // a document is read back byte for byte
 		cand.Text = strings.TrimSpace(storedForm(cand.Text))
 	}

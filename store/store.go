@@ -144,7 +144,8 @@ type Sessions interface {
 	// Scope, Reads, TTL and RetainNone of an existing one are as created.
 	Ensure(ctx context.Context, scope tenet.Scope, s tenet.Session) (tenet.Session, error)
 	// Append adds messages at the end of the log, all or none, and returns
-	// them as kept. A message whose ClientID the session has already is
+	// them as kept. The caller has set ID, Label, RecordedBy and RecordedAt;
+	// the store sets Session and Seq. A message whose ClientID the session has already is
 	// returned as first kept when role, text and tool ids are the same, and
 	// is a Conflict otherwise. An ended session is a Conflict. due is when
 	// consolidation becomes due; zero leaves it as it is.
