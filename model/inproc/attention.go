@@ -33,24 +33,24 @@ func (e *encoder) attendHead(a *attention, qkv []float32, n, off int) {
 	a.q, a.k = grow(a.q, rows*hw), grow(a.k, rows*hw)
 	a.v, a.p = grow(a.v, hw*cols), grow(a.p, rows*cols)
 	a.qs, a.ks, a.vs = grow(a.qs, rows), grow(a.ks, rows), grow(a.vs, hw)
-	a.col, a.score = grow(a.col, n), grow(a.score, rows*cols)
+	a.col, a.score = grow(a.col, cols), grow(a.score, rows*cols)
+	clear(a.col[n:])
 	clear(a.q[n*hw:])
 	clear(a.k[n*hw:])
 	clear(a.qs[n:])
 	clear(a.ks[n:])
 
-	limit := limit16(hw)
+	limit := e.limit
 	for i := range n {
 		row := qkv[i*3*d+off:]
-		a.qs[i] = round16(a.q[i*hw:(i+1)*hw], row[:hw], limit)
-		a.ks[i] = round16(a.k[i*hw:(i+1)*hw], row[d:d+hw], limit)
+		a.qs[i] = e.k.quantise(a.q[i*hw:(i+1)*hw], row[:hw], limit)
+		a.ks[i] = e.k.quantise(a.k[i*hw:(i+1)*hw], row[d:d+hw], limit)
 	}
 	for j := range hw {
 		for i := range n {
 			a.col[i] = qkv[i*3*d+2*d+off+j]
 		}
-		a.vs[j] = round16(a.v[j*cols:j*cols+n], a.col, math.MaxInt16)
-		clear(a.v[j*cols+n : (j+1)*cols])
+		a.vs[j] = e.k.quantise(a.v[j*cols:(j+1)*cols], a.col, math.MaxInt16)
 	}
 
 	var out [8]int32

@@ -5,9 +5,10 @@ import "math"
 // encoder runs the layers. It is read-only after newEncoder, so any number of
 // goroutines may share one, each with a scratch of its own.
 type encoder struct {
-	w    *Weights
-	k    kernel
-	gelu []float32
+	w     *Weights
+	k     kernel
+	limit float32 // of the numbers that attention multiplies over a head's width
+	gelu  []float32
 }
 
 // The activation is read from a table with linear interpolation: off by less
@@ -18,7 +19,7 @@ const (
 )
 
 func newEncoder(w *Weights, k kernel) *encoder {
-	e := &encoder{w: w, k: k, gelu: make([]float32, 2*geluEdge*geluStep+2)}
+	e := &encoder{w: w, k: k, limit: limit16(w.Dim / w.Heads), gelu: make([]float32, 2*geluEdge*geluStep+2)}
 	for i := range e.gelu {
 		x := float64(i)/geluStep - geluEdge
 		e.gelu[i] = float32(x * 0.5 * (1 + math.Erf(x/math.Sqrt2)))
@@ -137,33 +138,8 @@ func (e *encoder) quantise(s *scratch, x []float32, rows, cols int) {
 func (e *encoder) quantiseStrided(s *scratch, x []float32, rows, cols, stride int) {
 	limit := limit8(cols)
 	for r := range rows {
-		s.qs[r] = round16(s.q[r*cols:(r+1)*cols], x[r*stride:r*stride+cols], limit)
+		s.qs[r] = e.k.quantise(s.q[r*cols:(r+1)*cols], x[r*stride:r*stride+cols], limit)
 	}
-}
-
-// round16 writes x to q in steps of the returned scale, so that its largest
-// magnitude becomes limit.
-func round16(q []int16, x []float32, limit float32) float32 {
-	var top float32
-	for _, v := range x {
-		if v < 0 {
-			v = -v
-		}
-		if v > top {
-			top = v
-		}
-	}
-	if top < 1e-30 {
-		clear(q)
-		return 0
-	}
-	const magic = 3 << 22 // adding it leaves the rounded integer in the low bits
-	inv := limit / top
-	q = q[:len(x)]
-	for i, v := range x {
-		q[i] = int16(math.Float32bits(v*inv + magic))
-	}
-	return top / limit
 }
 
 // multiply computes dst = (s.q rows) x m + bias.

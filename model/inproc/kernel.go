@@ -9,11 +9,29 @@ package inproc
 // numbers. The caller bounds the numbers so that no sum leaves int32; see
 // limit8 and limit16.
 
-// kernel is a set of inner products; there is one for each kind of machine.
+// kernel is a set of inner loops; there is one for each kind of machine.
+//
+// largest and round work on n floats, a multiple of 16. They take every number
+// by itself, multiply and add in two roundings, and so agree to the bit too.
 type kernel struct {
-	name string
-	i8   func(x *int16, xs int, w *int8, ws int, k int, out *[8]int32)
-	i16  func(x *int16, xs int, w *int16, ws int, k int, out *[8]int32)
+	name    string
+	i8      func(x *int16, xs int, w *int8, ws int, k int, out *[8]int32)
+	i16     func(x *int16, xs int, w *int16, ws int, k int, out *[8]int32)
+	largest func(x *float32, n int) float32               // the largest |x|
+	round   func(q *int16, x *float32, n int, by float32) // q = x*by to the nearest, ties to even
+}
+
+// quantise writes x to q in steps of the returned scale, so that the largest
+// magnitude becomes limit. Their length is a multiple of 16.
+func (k *kernel) quantise(q []int16, x []float32, limit float32) float32 {
+	q = q[:len(x)]
+	top := k.largest(&x[0], len(x))
+	if top < 1e-30 {
+		clear(q)
+		return 0
+	}
+	k.round(&q[0], &x[0], len(x), limit/top)
+	return top / limit
 }
 
 // limit8 is the largest |x| allowed against k int8 weights.

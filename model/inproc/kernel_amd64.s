@@ -84,3 +84,60 @@ loop16:
 	CMPQ BX, CX
 	JLT  loop16
 	DONE
+
+DATA absMask<>+0(SB)/4, $0x7fffffff
+GLOBL absMask<>(SB), RODATA|NOPTR, $4
+DATA roundMagic<>+0(SB)/4, $12582912.0
+GLOBL roundMagic<>(SB), RODATA|NOPTR, $4
+
+// func largestAVX2(x *float32, n int) float32
+TEXT ·largestAVX2(SB), NOSPLIT, $0-20
+	MOVQ x+0(FP), SI
+	MOVQ n+8(FP), CX
+	VPBROADCASTD absMask<>(SB), Y3
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+
+loopL:
+	VANDPS (SI), Y3, Y4
+	VANDPS 32(SI), Y3, Y5
+	VMAXPS Y4, Y0, Y0
+	VMAXPS Y5, Y1, Y1
+	ADDQ $64, SI
+	SUBQ $16, CX
+	JG   loopL
+	VMAXPS Y1, Y0, Y0
+	VEXTRACTF128 $1, Y0, X1
+	VMAXPS X1, X0, X0
+	VPSHUFD $0x4E, X0, X1
+	VMAXPS X1, X0, X0
+	VPSHUFD $0xB1, X0, X1
+	VMAXPS X1, X0, X0
+	VMOVSS X0, ret+16(FP)
+	VZEROUPPER
+	RET
+
+// func roundAVX2(q *int16, x *float32, n int, by float32)
+TEXT ·roundAVX2(SB), NOSPLIT, $0-28
+	MOVQ q+0(FP), DI
+	MOVQ x+8(FP), SI
+	MOVQ n+16(FP), CX
+	VBROADCASTSS by+24(FP), Y2
+	VBROADCASTSS roundMagic<>(SB), Y3
+
+loopR:
+	VMULPS (SI), Y2, Y0
+	VMULPS 32(SI), Y2, Y1
+	VADDPS Y3, Y0, Y0
+	VADDPS Y3, Y1, Y1
+	VPSUBD Y3, Y0, Y0 // what remains above the magic number's bits is the integer
+	VPSUBD Y3, Y1, Y1
+	VPACKSSDW Y1, Y0, Y0
+	VPERMQ $0xD8, Y0, Y0
+	VMOVDQU Y0, (DI)
+	ADDQ $32, DI
+	ADDQ $64, SI
+	SUBQ $16, CX
+	JG   loopR
+	VZEROUPPER
+	RET
