@@ -1,7 +1,7 @@
 // Package model holds the interfaces behind which the models stand that Tenet
 // can use and never needs: recall works without any of them. The makes are in
 // the sub-packages, imported by cmd (or by who wants them) only. This package
-// imports the standard library alone and never touches a store.
+// imports tenet and the standard library and never touches a store.
 package model
 
 import "context"

@@ -29,6 +29,7 @@ import (
 const (
 	magic     = "TENETEM1"
 	maxHeader = 4 << 20
+	maxPrefix = 100 // bytes
 )
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -64,6 +65,8 @@ func (c *Config) check() error {
 		return fmt.Errorf("unknown pooling %q", c.Pooling)
 	case !(c.NormEps > 0 && c.NormEps < 1):
 		return fmt.Errorf("normEps %v is not between 0 and 1", c.NormEps)
+	case len(c.QueryPrefix) > maxPrefix || len(c.PassagePrefix) > maxPrefix:
+		return errors.New("a prefix is too long")
 	case len(c.Vocabulary) < 5 || len(c.Vocabulary) > 1<<20:
 		return fmt.Errorf("vocabulary of %d pieces", len(c.Vocabulary))
 	}
