@@ -142,16 +142,16 @@ func ChangeDigest(k DataKey, p gate.Plan) []byte {
 // the rows that carry the entry's number.
 type Written struct {
 	Ref, Actor, Why string
-	Content   []byte            // ContentDigest or ChangeDigest; nil for other kinds
-	Records   map[string][]byte // record id -> RecordDigest
-	Evidence  [][]byte          // in order
-	Closed    []gate.Close      // in order of record id
-	Agreed    *gate.Agreement
-	Expired   []tenet.RecordID // in order
-	Stage     *StageMark
-	Settled   *gate.Settlement
-	Verdict   tenet.Verdict
-	RecordIDs []string // the keys of Records, in order
+	Content         []byte            // ContentDigest or ChangeDigest; nil for other kinds
+	Records         map[string][]byte // record id -> RecordDigest
+	Evidence        [][]byte          // in order
+	Closed          []gate.Close      // in order of record id
+	Agreed          *gate.Agreement
+	Expired         []tenet.RecordID // in order
+	Stage           *StageMark
+	Settled         *gate.Settlement
+	Verdict         tenet.Verdict
+	RecordIDs       []string // the keys of Records, in order
 }
 
 // StageMark is the part of a staged stretch that stays after its candidates

@@ -237,3 +237,9 @@ type Threads interface {
 func ReadOnly(r Reader) Reader { return readOnly{r} }
 
 type readOnly struct{ Reader }
+
+// OnlySessions hides everything of s but Sessions: one database often stands
+// behind both ports.
+func OnlySessions(s Sessions) Sessions { return onlySessions{s} }
+
+type onlySessions struct{ Sessions }

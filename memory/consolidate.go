@@ -1,0 +1,315 @@
+package memory
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/tenet-memory/tenet"
+	"github.com/tenet-memory/tenet/gate"
+	"github.com/tenet-memory/tenet/model"
+	"github.com/tenet-memory/tenet/store"
+)
+
+// Report says what one consolidation did: a verdict for every item.
+type Report struct {
+	Scope    tenet.Scope     `json:"scope"`
+	Session  tenet.SessionID `json:"session"`
+	Messages int             `json:"messages"` // consolidated now
+	Verdicts []tenet.Verdict `json:"verdicts"`
+}
+
+// stretchSize is how many messages are extracted and staged in one
+// transaction.
+const stretchSize = 200
+
+// ConsolidateOnce takes one due session through extraction and the gate. It
+// returns false when nothing is due. It is the unit of background work; Run is
+// a loop around it.
+func (m *Memory) ConsolidateOnce(ctx context.Context) (Report, bool, error) {
+	if err := m.durable("consolidate"); err != nil {
+		return Report{}, false, err
+	}
+	now := m.now()
+	l, err := m.sessions.Lease(ctx, store.LeaseRequest{Worker: worker(), Now: now, Until: now.Add(m.cfg.Lease)})
+	if err != nil || l == nil {
+		return Report{}, false, err
+	}
+	r, err := m.consolidate(ctx, *l)
+	return r, true, err
+}
+
+// Consolidate takes one session, due or not, through extraction and the gate,
+// and waits while another worker has it.
+func (m *Memory) Consolidate(ctx context.Context, by tenet.Principal, scope tenet.Scope, id tenet.SessionID) (Report, error) {
+	if err := m.durable("consolidate"); err != nil {
+		return Report{}, err
+	}
+	if err := reach("consolidate", by, scope); err != nil {
+		return Report{}, err
+	}
+	return m.finish(ctx, scope, id)
+}
+
+// finish consolidates one session by rules. It is all of the write side that a
+// Session can reach.
+func (m *Memory) finish(ctx context.Context, scope tenet.Scope, id tenet.SessionID) (Report, error) {
+	for wait := time.Millisecond; ; wait = min(2*wait, time.Second) {
+		now := m.now()
+		l, err := m.sessions.Lease(ctx, store.LeaseRequest{
+			Worker: worker(), Now: now, Until: now.Add(m.cfg.Lease), Scope: scope, Only: id,
+		})
+		if err != nil {
+			return Report{}, err
+		}
+		if l != nil {
+			return m.consolidate(ctx, *l)
+		}
+		select { // another worker has it
+		case <-ctx.Done():
+			return Report{}, ctx.Err()
+		case <-time.After(wait):
+		}
+	}
+}
+
+// Run consolidates due sessions, sweeps expired ones and drops expired texts
+// until the context ends. Errors are logged and tried again; every is how
+// often it looks (default 1 s).
+func (m *Memory) Run(ctx context.Context, every time.Duration) error {
+	if err := m.durable("run"); err != nil {
+		return err
+	}
+	orElse(&every, time.Second)
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	for {
+		for {
+			_, more, err := m.ConsolidateOnce(ctx)
+			if err != nil && ctx.Err() == nil {
+				m.log.WarnContext(ctx, "consolidation failed", "kind", tenet.KindOf(err).String())
+			}
+			if !more || err != nil {
+				break
+			}
+		}
+		if _, err := m.Sweep(ctx); err != nil && ctx.Err() == nil {
+			m.log.WarnContext(ctx, "sweep failed", "kind", tenet.KindOf(err).String())
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+	}
+}
+
+// Swept says what a sweep removed.
+type Swept struct {
+	Messages int `json:"messages"` // of expired sessions, all consolidated
+	Texts    int `json:"texts"`    // of records past their retention
+}
+
+// Sweep removes the messages of sessions past their TTL, up to what is
+// consolidated, and drops the raw text of records past their retention. What
+// was derived from either stays.
+func (m *Memory) Sweep(ctx context.Context) (Swept, error) {
+	now := m.now()
+	n, err := m.sessions.Sweep(ctx, now)
+	s := Swept{Messages: n}
+	if err != nil || m.ledger == nil {
+		return s, err
+	}
+	for {
+		due, err := m.ledger.Due(ctx, now, stretchSize)
+		if err != nil || len(due) == 0 {
+			return s, err
+		}
+		for len(due) > 0 { // one decision per scope
+			scope := due[0].Scope
+			var mine, rest []tenet.Record
+			for _, r := range due {
+				if r.Scope == scope {
+					mine = append(mine, r)
+				} else {
+					rest = append(rest, r)
+				}
+			}
+			d, err := m.gate.ExpireText(scope, mine, now)
+			if err != nil {
+				return s, err
+			}
+			if _, err := m.ledger.Apply(ctx, []gate.Decision{d}, nil); err != nil {
+				return s, err
+			}
+			s.Texts += len(mine)
+			due = rest
+		}
+	}
+}
+
+func worker() string {
+	host, _ := os.Hostname()
+	return fmt.Sprintf("%s/%d", host, os.Getpid())
+}
+
+// retryAfter spaces the attempts of a failing session: 1 s, doubling, at most
+// ten minutes.
+func retryAfter(attempts int) time.Duration {
+	return min(time.Second<<min(attempts, 20), 10*time.Minute)
+}
+
+// consolidate works a lease off. A crash between any two lines loses and
+// doubles nothing: the lease expires, staged candidates are found again, and
+// applying one twice is a replay.
+func (m *Memory) consolidate(ctx context.Context, l store.Lease) (Report, error) {
+	r := Report{Scope: l.Session.Scope, Session: l.Session.ID}
+	ack := store.Ack{Cursor: l.Session.Consolidated}
+	err := m.work(ctx, l, &r, &ack)
+	ack.Now = m.now()
+	if err != nil {
+		ack.Code = tenet.Code(tenet.KindOf(err).String())
+		ack.NextDue = ack.Now.Add(retryAfter(l.Session.Attempts))
+	}
+	if ackErr := m.sessions.Ack(context.WithoutCancel(ctx), l, ack); err == nil {
+		err = ackErr
+	}
+	return r, err
+}
+
+func (m *Memory) work(ctx context.Context, l store.Lease, r *Report, ack *store.Ack) error {
+	scope, id := l.Session.Scope, l.Session.ID
+	for {
+		cursor, staged, err := m.ledger.Staged(ctx, scope, id)
+		if err != nil {
+			return err
+		}
+		if err := m.judgeStaged(ctx, scope, staged, r); err != nil {
+			return err
+		}
+		ack.Cursor = max(ack.Cursor, cursor)
+		ms, err := m.sessions.Messages(ctx, scope, id, cursor, stretchSize)
+		if err != nil {
+			return err
+		}
+		if len(ms) == 0 {
+			break
+		}
+		if err := m.stage(ctx, l.Session, cursor, ms); err != nil {
+			return err
+		}
+		r.Messages += len(ms)
+	}
+	for _, c := range l.Proposals {
+		v, err := m.judgeProposal(ctx, c)
+		if err != nil {
+			return err
+		}
+		r.Verdicts = append(r.Verdicts, v)
+		ack.Done = append(ack.Done, c.ID)
+	}
+	return nil
+}
+
+// stage extracts a stretch and saves the candidates with the cursor in one
+// transaction, before any is judged.
+func (m *Memory) stage(ctx context.Context, s tenet.Session, cursor int64, ms []tenet.Message) error {
+	st := model.Stretch{Session: s}
+	for _, msg := range ms {
+		if !msg.RetainNone && !s.RetainNone {
+			st.Messages = append(st.Messages, msg)
+		}
+	}
+	cs, err := m.extract.Extract(ctx, st)
+	if err != nil {
+		return err
+	}
+	for i := range cs {
+		c := &cs[i]
+		c.Scope, c.Session = s.Scope, s.ID
+		c.ID = candidateID(ms, m.extract.Name(), i)
+		c.ProposedBy, c.ProposedAt = extractorName(m.extract), m.now()
+	}
+	d, err := m.gate.StageBatch(s.Scope, gate.Staged{Session: s.ID, From: cursor, To: ms[len(ms)-1].Seq, Candidates: cs}, m.now())
+	if err != nil {
+		return err
+	}
+	_, err = m.ledger.Apply(ctx, []gate.Decision{d}, nil)
+	return err
+}
+
+func extractorName(e model.Extractor) string { return tenet.Agent.String() + ":" + e.Name() }
+
+// candidateID follows from the stretch, the extractor and the ordinal, so that
+// staging the same stretch twice proposes the same ids. Message ids are random,
+// so it says nothing about who spoke.
+func candidateID(ms []tenet.Message, extractor string, i int) tenet.CandidateID {
+	h := sha256.New()
+	fmt.Fprintf(h, "%s %s %s", ms[0].ID, ms[len(ms)-1].ID, extractor)
+	return tenet.CandidateID(hex.EncodeToString(h.Sum(nil)[:12]) + fmt.Sprintf("-%04d", i))
+}
+
+// judgeStaged judges and applies saved candidates, as many as fit one batch in
+// one transaction. Applying removes each from the stage.
+func (m *Memory) judgeStaged(ctx context.Context, scope tenet.Scope, cs []tenet.Candidate, r *Report) error {
+	if len(cs) == 0 {
+		return nil
+	}
+	var ids []tenet.MessageID
+	for _, c := range cs {
+		ids = append(ids, c.Cites...)
+	}
+	cited, err := m.sessions.Cited(ctx, scope, ids)
+	if err != nil {
+		return err
+	}
+	byID := make(map[tenet.MessageID]tenet.Message, len(cited))
+	for _, msg := range cited {
+		byID[msg.ID] = msg
+	}
+	cases := make([]gate.Case, 0, len(cs))
+	for _, c := range cs {
+		by, err := tenet.ParsePrincipal(scope.Tenant(), c.ProposedBy)
+		if err != nil {
+			return err
+		}
+		k := gate.Case{By: by, Candidate: c, At: m.now()}
+		for _, id := range c.Cites {
+			if msg, ok := byID[id]; ok {
+				k.Evidence = append(k.Evidence, msg)
+			}
+		}
+		if c.Tier == tenet.TierEpisode && m.cfg.EpisodeRetention > 0 && len(k.Evidence) > 0 {
+			k.ExpiresAt = k.Evidence[0].Said().Add(m.cfg.EpisodeRetention)
+		}
+		cases = append(cases, k)
+	}
+	applied, err := m.admit(ctx, cases)
+	if err != nil {
+		return err
+	}
+	for _, a := range applied {
+		r.Verdicts = append(r.Verdicts, a.Verdict)
+	}
+	return nil
+}
+
+// judgeProposal judges what was proposed during the turn, as its author.
+func (m *Memory) judgeProposal(ctx context.Context, c tenet.Candidate) (tenet.Verdict, error) {
+	by, err := tenet.ParsePrincipal(c.Scope.Tenant(), c.ProposedBy)
+	if err != nil {
+		return tenet.Verdict{}, err
+	}
+	k, err := m.buildCase(ctx, by, c)
+	if err != nil {
+		return tenet.Verdict{}, err
+	}
+	applied, err := m.admit(ctx, []gate.Case{k})
+	if err != nil {
+		return tenet.Verdict{}, err
+	}
+	return applied[0].Verdict, nil
+}

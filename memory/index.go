@@ -1,0 +1,208 @@
+package memory
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/tenet-memory/tenet"
+	"github.com/tenet-memory/tenet/recall"
+	"github.com/tenet-memory/tenet/store"
+)
+
+// indexes are the recall indexes of the scopes in use: a cache in RAM derived
+// from the ledger, built on first use, brought up to date by the scope's
+// sequence number at each search, and dropped least recently used first when
+// the budget of entries is passed.
+type indexes struct {
+	reader store.Reader
+	params recall.Params
+	budget int
+
+	mu    sync.Mutex
+	byKey map[tenet.Scope]*scopeIndex
+	tick  int64 // orders uses, for eviction
+}
+
+// scopeIndex is one scope's index and the entries it can return.
+type scopeIndex struct {
+	mu      sync.RWMutex // held for writing while changes come in
+	head    uint64       // the ledger's text position that the index stands at
+	built   bool
+	index   *recall.Index
+	entries map[tenet.RecordID]entry
+	size    atomic.Int64
+	used    atomic.Int64
+}
+
+// entry is what a hit is served from, so that recall reads no rows.
+type entry struct {
+	id       tenet.RecordID
+	tier     tenet.Tier
+	label    tenet.Label
+	key      string
+	text     string
+	speaker  string
+	session  tenet.SessionID
+	message  tenet.MessageID
+	valid    tenet.Interval
+	recorded time.Time
+}
+
+// laneOf maps a label to the lane whose statistics it shares.
+func laneOf(l tenet.Label) recall.Lane {
+	switch {
+	case l >= tenet.LabelUserStated:
+		return recall.Trusted
+	case l == tenet.LabelAttestedTool:
+		return recall.Tool
+	case l == tenet.LabelAgentInferred:
+		return recall.Inferred
+	}
+	return recall.External
+}
+
+// hit is a found entry with its score.
+type hit struct {
+	entry
+	recall.Hit
+	scope tenet.Scope
+}
+
+// search asks one scope's index, at the ledger's present position.
+func (x *indexes) search(ctx context.Context, scope tenet.Scope, q recall.Query) ([]hit, recall.Result, error) {
+	si := x.scope(scope)
+	if err := x.refresh(ctx, scope, si); err != nil {
+		return nil, recall.Result{}, err
+	}
+	si.mu.RLock()
+	defer si.mu.RUnlock()
+	res, err := si.index.Search(q)
+	if err != nil {
+		return nil, res, tenet.Errorf(tenet.Invalid, "recall", "%v", err)
+	}
+	hits := make([]hit, 0, len(res.Hits))
+	for _, h := range res.Hits {
+		hits = append(hits, hit{si.entries[tenet.RecordID(h.ID)], h, scope})
+	}
+	return hits, res, nil
+}
+
+// scope returns the index of a scope, empty when it is new.
+func (x *indexes) scope(scope tenet.Scope) *scopeIndex {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	si := x.byKey[scope]
+	if si == nil {
+		index, err := recall.New(x.params)
+		if err != nil {
+			panic(err) // Open has tried these parameters
+		}
+		si = &scopeIndex{index: index, entries: map[tenet.RecordID]entry{}}
+		if x.byKey == nil {
+			x.byKey = map[tenet.Scope]*scopeIndex{}
+		}
+		x.byKey[scope] = si
+	}
+	x.tick++
+	si.used.Store(x.tick)
+	return si
+}
+
+// refresh brings an index to the ledger's position.
+func (x *indexes) refresh(ctx context.Context, scope tenet.Scope, si *scopeIndex) error {
+	head, err := x.reader.Head(ctx, scope)
+	if err != nil {
+		return err
+	}
+	si.mu.RLock()
+	current := si.built && si.head >= head.Text
+	si.mu.RUnlock()
+	if current {
+		return nil
+	}
+	si.mu.Lock()
+	defer si.mu.Unlock()
+	if si.built && si.head >= head.Text { // another search was faster
+		return nil
+	}
+	ch, err := x.reader.Changes(ctx, scope, si.head)
+	if err != nil {
+		return err
+	}
+	if err := si.take(ch, x.params); err != nil {
+		return tenet.Errorf(tenet.Internal, "recall", "%v", err)
+	}
+	x.evict(si)
+	return nil
+}
+
+// take applies changes: what is gone first, so that an id that was closed and
+// added again stays.
+func (si *scopeIndex) take(ch store.Changes, params recall.Params) error {
+	if ch.Reset {
+		index, err := recall.New(params)
+		if err != nil {
+			return err
+		}
+		si.index, si.entries = index, map[tenet.RecordID]entry{}
+	}
+	gone := make([]string, 0, len(ch.Removed))
+	for _, id := range ch.Removed {
+		gone = append(gone, string(id))
+		delete(si.entries, id)
+	}
+	si.index.Remove(gone...)
+	added := make([]recall.Entry, 0, len(ch.Added))
+	for _, r := range ch.Added {
+		si.entries[r.ID] = entry{
+			id: r.ID, tier: r.Tier, label: r.Label, key: r.Key, text: r.Text, speaker: r.Speaker,
+			session: r.Session, message: r.Message, valid: r.Valid, recorded: r.Known.From,
+		}
+		added = append(added, recall.Entry{
+			ID: string(r.ID), Lane: laneOf(r.Label), Session: sessionOf(r), Position: int(r.Position), Speaker: r.Speaker,
+			Key: r.Key, Text: r.Text, RecordedAt: r.Known.From, ValidFrom: r.Valid.From, ValidTo: r.Valid.To,
+		})
+	}
+	if err := si.index.Add(added...); err != nil {
+		return err
+	}
+	si.head, si.built = ch.Head.Text, true
+	si.size.Store(int64(len(si.entries)))
+	return nil
+}
+
+// sessionOf is the session whose neighbours lend a record their words: only
+// verbatim turns have neighbours.
+func sessionOf(r tenet.Record) string {
+	if r.Tier == tenet.TierEpisode {
+		return string(r.Session)
+	}
+	return ""
+}
+
+// evict drops the least recently used indexes, but not keep, until the entries
+// fit the budget.
+func (x *indexes) evict(keep *scopeIndex) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	var total int64
+	for _, si := range x.byKey {
+		total += si.size.Load()
+	}
+	for total > int64(x.budget) {
+		var oldest tenet.Scope
+		var victim *scopeIndex
+		for s, si := range x.byKey {
+			if si != keep && (victim == nil || si.used.Load() < victim.used.Load()) {
+				oldest, victim = s, si
+			}
+		}
+		if victim == nil {
+			return
+		}
+		total -= victim.size.Load()
+		delete(x.byKey, oldest)
+	}
+}

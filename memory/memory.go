@@ -1,0 +1,174 @@
+// Package memory is the engine: it joins the gate, the stores and recall into
+// what a host program uses. Session is the hot path and can only read durable
+// memory; Remember, consolidation and Operator are the ways a candidate
+// reaches the gate and, through it, the ledger.
+//
+// It imports tenet, gate, store, recall, forget and model, and names no
+// database, transport or vendor. It starts no goroutine of its own: Run is the
+// caller's.
+package memory
+
+import (
+	"context"
+	"crypto/rand"
+	"log/slog"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/tenet-memory/tenet"
+	"github.com/tenet-memory/tenet/gate"
+	"github.com/tenet-memory/tenet/model"
+	"github.com/tenet-memory/tenet/recall"
+	"github.com/tenet-memory/tenet/store"
+)
+
+// Config is what an engine is made of. Ledger, Sessions and Gate are required;
+// every other zero field means its default.
+type Config struct {
+	Ledger   store.Ledger // nil only with SessionsOnly
+	Sessions store.Sessions
+	Gate     *gate.Gate
+
+	// SessionsOnly runs without a durable tier: sessions work, durable calls
+	// are Unavailable. It is the first step of adopting Tenet.
+	SessionsOnly bool
+	// Extractor proposes records from finished stretches. Default: Verbatim.
+	Extractor model.Extractor
+	// Recall is the ranking. Default: recall.DefaultParams.
+	Recall *recall.Params
+	// Tokens counts the tokens of a text, for budgets. Default: EstimateTokens.
+	Tokens func(string) int
+	// Secret keys the fence around rendered memory. Give the same one to all
+	// replicas, so that prompt caches survive a restart. Default: random.
+	Secret []byte
+	// SessionTTL is how long after its last message a session's log is kept
+	// (messages that are not consolidated yet are kept in any case). Default:
+	// 0, for ever.
+	SessionTTL time.Duration
+	// EpisodeRetention is how long after it was said a verbatim turn keeps its
+	// text. Default: 0, for ever.
+	EpisodeRetention time.Duration
+	// Debounce is how long after a message consolidation becomes due, so that
+	// a turn is consolidated when it is over. Default: 30 s; End doesn't wait.
+	Debounce time.Duration
+	// Lease is how long a worker may take over one session. Default: 1 min.
+	Lease time.Duration
+	// IndexEntries bounds the recall entries held in RAM over all scopes.
+	// Default: 2 million.
+	IndexEntries int
+	// Now is the clock. Default: time.Now.
+	Now func() time.Time
+	// Log receives what no caller would see. Never memory text. Default: none.
+	Log *slog.Logger
+}
+
+// Memory is the engine. It is safe for concurrent use and holds nothing that
+// cannot be rebuilt from its stores.
+type Memory struct {
+	ledger   store.Ledger
+	sessions store.Sessions
+	gate     *gate.Gate
+	extract  model.Extractor
+	indexes  *indexes
+	tokens   func(string) int
+	secret   []byte
+	cfg      Config
+	now      func() time.Time
+	log      *slog.Logger
+	wake     chan struct{} // a session became due: Run looks at once
+}
+
+// Open makes an engine over opened stores, which stay the caller's to close.
+// It returns an Invalid error when a required part is missing.
+func Open(_ context.Context, c Config) (*Memory, error) {
+	switch {
+	case c.Sessions == nil:
+		return nil, tenet.Errorf(tenet.Invalid, "open", "no session store")
+	case c.Ledger == nil && !c.SessionsOnly:
+		return nil, tenet.Errorf(tenet.Invalid, "open", "no ledger; set SessionsOnly to run without a durable tier")
+	case c.Gate == nil && !c.SessionsOnly:
+		return nil, tenet.Errorf(tenet.Invalid, "open", "no gate")
+	}
+	if c.SessionsOnly {
+		c.Ledger = nil
+	}
+	orElse(&c.Debounce, 30*time.Second)
+	orElse(&c.Lease, time.Minute)
+	orElse(&c.IndexEntries, 2_000_000)
+	if c.Extractor == nil {
+		c.Extractor = model.Verbatim{}
+	}
+	if c.Tokens == nil {
+		c.Tokens = EstimateTokens
+	}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	if len(c.Secret) == 0 {
+		c.Secret = make([]byte, 32)
+		rand.Read(c.Secret)
+	}
+	params := recall.DefaultParams()
+	if c.Recall != nil {
+		params = *c.Recall
+	}
+	if _, err := recall.New(params); err != nil {
+		return nil, tenet.Errorf(tenet.Invalid, "open", "%v", err)
+	}
+	m := &Memory{
+		ledger: c.Ledger, sessions: c.Sessions, gate: c.Gate, extract: c.Extractor, tokens: c.Tokens, secret: c.Secret,
+		cfg: c, log: c.Log, wake: make(chan struct{}, 1),
+	}
+	m.now = func() time.Time { return tenet.Micros(c.Now()) }
+	if c.Ledger != nil {
+		m.indexes = &indexes{reader: store.ReadOnly(c.Ledger), params: params, budget: c.IndexEntries}
+	}
+	return m, nil
+}
+
+func orElse[T comparable](v *T, def T) {
+	var zero T
+	if *v == zero {
+		*v = def
+	}
+}
+
+// durable returns an Unavailable error when there is no durable tier.
+func (m *Memory) durable(op string) error {
+	if m.ledger == nil {
+		return tenet.Errorf(tenet.Unavailable, op, "the durable tier is off; sessions only")
+	}
+	return nil
+}
+
+// reach returns a Denied error when the principal may not act in the scope.
+func reach(op string, by tenet.Principal, scopes ...tenet.Scope) error {
+	for _, s := range scopes {
+		if !by.MayReach(s) {
+			return tenet.Errorf(tenet.Denied, op, "the principal may not act in this scope")
+		}
+	}
+	return nil
+}
+
+// newID is a time-ordered random id.
+func newID() string { return uuid.Must(uuid.NewV7()).String() }
+
+// EstimateTokens is the default token count: a quarter of the ASCII bytes,
+// rounded up, and one for every other rune. It is an estimate that needs no
+// vocabulary; give Config.Tokens the tokeniser of your model to be exact.
+func EstimateTokens(s string) int {
+	ascii, other := 0, 0
+	for _, r := range s {
+		if r < 0x80 {
+			ascii++
+		} else {
+			other++
+		}
+	}
+	return (ascii+3)/4 + other
+}

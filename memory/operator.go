@@ -1,0 +1,154 @@
+package memory
+
+import (
+	"context"
+
+	"github.com/tenet-memory/tenet"
+	"github.com/tenet-memory/tenet/gate"
+	"github.com/tenet-memory/tenet/store"
+)
+
+// Operator is the review side of one scope: what is held, what was decided,
+// and whether the record of it is intact.
+type Operator struct {
+	m     *Memory
+	by    tenet.Principal
+	scope tenet.Scope
+}
+
+// Operator returns the review handle. It returns a Denied error unless the
+// principal is an operator of the tenant.
+func (m *Memory) Operator(by tenet.Principal, scope tenet.Scope) (*Operator, error) {
+	if err := m.durable("operator"); err != nil {
+		return nil, err
+	}
+	if by.Kind() != tenet.Operator || !by.MayReach(scope) {
+		return nil, tenet.Errorf(tenet.Denied, "operator", "only an operator of the tenant may review")
+	}
+	return &Operator{m, by, scope}, nil
+}
+
+// Scopes lists the tenant's scopes after the given one, at most limit.
+func (o *Operator) Scopes(ctx context.Context, after tenet.Scope, limit int) ([]tenet.Scope, error) {
+	all, err := o.m.ledger.Scopes(ctx, o.scope.Tenant(), after, limit)
+	if err != nil {
+		return nil, err
+	}
+	var mine []tenet.Scope
+	for _, s := range all {
+		if o.by.MayReach(s) {
+			mine = append(mine, s)
+		}
+	}
+	return mine, nil
+}
+
+// History returns every record ever believed under a key of a tier.
+func (o *Operator) History(ctx context.Context, tier tenet.Tier, key string) ([]tenet.Record, error) {
+	return o.m.ledger.History(ctx, o.scope, tier, key)
+}
+
+// Record returns one record with the excerpts that support it.
+func (o *Operator) Record(ctx context.Context, id tenet.RecordID) (tenet.Record, []tenet.Evidence, error) {
+	r, err := o.m.ledger.Record(ctx, o.scope, id)
+	if err != nil {
+		return tenet.Record{}, nil, err
+	}
+	ev, err := o.m.ledger.Evidence(ctx, o.scope, id)
+	return r, ev, err
+}
+
+// Verdict returns what was decided about a candidate, and why.
+func (o *Operator) Verdict(ctx context.Context, id tenet.CandidateID) (tenet.Verdict, error) {
+	return o.m.ledger.Verdict(ctx, o.scope, id)
+}
+
+// Audit returns entries of the scope's chain from seq on, at most limit.
+func (o *Operator) Audit(ctx context.Context, from uint64, limit int) ([]tenet.AuditEntry, error) {
+	return o.m.ledger.Audit(ctx, o.scope, from, limit)
+}
+
+// Verify recomputes the scope's chain and every row it covers.
+func (o *Operator) Verify(ctx context.Context) (store.Verification, error) {
+	return o.m.ledger.Verify(ctx, o.scope)
+}
+
+// Held lists quarantined and rejected candidates with their texts, newest
+// first.
+func (o *Operator) Held(ctx context.Context, after tenet.CandidateID, limit int) ([]tenet.Held, error) {
+	return o.m.ledger.Held(ctx, o.scope, after, limit)
+}
+
+// Release admits a held candidate on the operator's word: a new record of
+// label operator that elevates the held one. Errors: NotFound, Conflict when it
+// is not open, Refused for what no operator may waive.
+func (o *Operator) Release(ctx context.Context, id tenet.CandidateID) (tenet.Verdict, error) {
+	held, err := o.held(ctx, id)
+	if err != nil {
+		return tenet.Verdict{}, err
+	}
+	c := held.Candidate
+	c.Scope, c.ID = o.scope, id+"/released"
+	k, err := o.m.buildCase(ctx, o.by, c)
+	if err != nil {
+		return tenet.Verdict{}, err
+	}
+	if len(k.Evidence) < len(c.Cites) {
+		// The cited messages are gone with their session; the operator's
+		// review is the provenance that remains.
+		k.Candidate.Cites = nil
+		for _, m := range k.Evidence {
+			k.Candidate.Cites = append(k.Candidate.Cites, m.ID)
+		}
+		if k.Candidate.Quote == "" {
+			k.Candidate.Quote = c.Text
+		}
+	}
+	judge := func(s gate.State) (gate.Decision, error) {
+		k.State = s
+		return o.m.gate.Release(k, held)
+	}
+	d, err := judge(gate.State{})
+	if err != nil {
+		return tenet.Verdict{}, err
+	}
+	applied, err := o.m.ledger.Apply(ctx, []gate.Decision{d}, func(_ int, s gate.State) (gate.Decision, error) { return judge(s) })
+	if err != nil {
+		return tenet.Verdict{}, err
+	}
+	return applied[0].Verdict, nil
+}
+
+// Discard settles a held candidate without admitting it.
+func (o *Operator) Discard(ctx context.Context, id tenet.CandidateID, why string) error {
+	held, err := o.held(ctx, id)
+	if err != nil {
+		return err
+	}
+	d, err := o.m.gate.Discard(o.by, o.scope, held, why, o.m.now())
+	if err != nil {
+		return err
+	}
+	_, err = o.m.ledger.Apply(ctx, []gate.Decision{d}, nil)
+	return err
+}
+
+// held finds one held candidate.
+func (o *Operator) held(ctx context.Context, id tenet.CandidateID) (tenet.Held, error) {
+	var after tenet.CandidateID
+	for {
+		page, err := o.m.ledger.Held(ctx, o.scope, after, 100)
+		if err != nil {
+			return tenet.Held{}, err
+		}
+		for _, h := range page {
+			if h.Verdict.Candidate == id {
+				return h, nil
+			}
+		}
+		if len(page) < 100 {
+			return tenet.Held{}, tenet.Errorf(tenet.NotFound, "held", "no such held candidate")
+		}
+		after = page[len(page)-1].Verdict.Candidate
+	}
+}
