@@ -32,6 +32,9 @@ type Proposal struct {
 	Candidate tenet.Candidate
 	Label     tenet.Label
 	At        time.Time
+	// Offered is the candidate's text as it was offered, before its stored
+	// form dropped what cannot be seen. Spans refer to Candidate.Text.
+	Offered string
 }
 
 // Finding is one objection or observation of a check.
@@ -151,6 +154,9 @@ func (g *Gate) Release(c Case, held tenet.Held) (Decision, error) {
 	if held.State != tenet.HoldOpen {
 		return Decision{}, tenet.Errorf(tenet.Conflict, "release", "the hold is %s, not open", held.State)
 	}
+	if !c.At.Before(held.ExpiresAt) {
+		return Decision{}, tenet.Errorf(tenet.Conflict, "release", "the hold has run out and its text with it")
+	}
 	if err := c.Candidate.Check(); err != nil {
 		return Decision{}, err
 	}
@@ -172,6 +178,7 @@ func (g *Gate) Discard(by tenet.Principal, scope tenet.Scope, held tenet.Held, w
 }
 
 func (g *Gate) judge(c Case, release *tenet.Held) (Decision, error) {
+	offered := c.Candidate.Text
 	c = g.prepare(c)
 	label, origins, evidence, findings := derive(c)
 	if release != nil {
@@ -179,7 +186,7 @@ func (g *Gate) judge(c Case, release *tenet.Held) (Decision, error) {
 	}
 	findings = append(findings, floor(c, g.limits)...)
 	for _, r := range g.rules {
-		findings = append(findings, r.Check(Proposal{c.By, c.Candidate, label, c.At})...)
+		findings = append(findings, r.Check(Proposal{c.By, c.Candidate, label, c.At, offered})...)
 	}
 
 	var effect Effect
