@@ -13,7 +13,7 @@ type Candidate struct {
 	// one, and a retry is then a new proposal.
 	ID    CandidateID `json:"id"`
 	Scope Scope       `json:"-"` // from a principal or NewScope, never from a payload
-	Tier  Tier        `json:"tier"`
+	Tier  Tier        `json:"tier,omitempty"`
 	// Key addresses a fact in its scope, or a document by its path.
 	Key string `json:"key,omitempty"`
 	// Value is the typed value as JSON; for a plain text fact it is the text

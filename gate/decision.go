@@ -117,10 +117,11 @@ type Agreement struct {
 	Origins []tenet.Origin
 }
 
-// Hold is a refused candidate as the refusal log keeps it: sealed, capped,
-// with secrets masked, until it expires.
+// Hold is a refused candidate as the refusal log keeps it: sealed, with
+// secrets masked, until it expires. What is open for release is kept whole; of
+// a rejected one the log keeps Text in place of the candidate's.
 type Hold struct {
-	Text      string // the candidate's text, at most HoldCap bytes of it when logged
+	Text      string // at most HoldCap bytes
 	Masked    bool
 	State     tenet.HoldState
 	ExpiresAt time.Time

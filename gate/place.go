@@ -271,7 +271,7 @@ func (g *Gate) change(c Change, op string, kind Kind, reason tenet.Closing) (*Pl
 	}
 	have := authority(c.By, c.Target.Key)
 	if have == 0 {
-		return nil, tenet.Errorf(tenet.Denied, op, "a %s may not change durable memory", c.By.Kind())
+		return nil, tenet.Errorf(tenet.Denied, op, "%s principals may not change this record", c.By.Kind())
 	}
 	if have < c.Target.Label {
 		return nil, &tenet.Error{Kind: tenet.Refused, Op: op, Code: tenet.CodeLowerIntegrity,

@@ -135,46 +135,58 @@ func lastUserText(ms []tenet.Message) string {
 // fill shares what the facts leave: recalled records up to their share, then
 // messages from the newest back, then what the user said that is in neither.
 func (s *Session) fill(w *Window, tail []tenet.Message, found []Recalled, consolidated int64, left int, share float64) {
-	frame := 2 * s.tokens(block("recalled", s.fence, "", " "))
-	recallLeft := int(float64(left)*share) - frame
-	shown := map[tenet.MessageID]bool{}
-	for _, m := range s.newest(tail, left-max(0, recallLeft)-frame) {
-		w.Messages = append(w.Messages, m)
-		shown[m.ID] = true
+	reserve := 0
+	if len(found) > 0 {
+		reserve = int(float64(left) * share)
 	}
+	frame := s.tokens(block("recalled", s.fence, "", " "))
+	shown := idsOf(s.newest(tail, left-reserve))
+	used := frame
 	for _, r := range found {
 		if shown[r.Message] {
 			continue // it is there already, in its place
 		}
-		n := s.tokens(recalledLine(r))
-		if n > recallLeft {
+		if n := s.tokens(recalledLine(r)); used+n <= reserve {
+			used += n
+			w.Recalled = append(w.Recalled, r)
+		} else {
 			w.Omitted.Recalled++
-			continue
 		}
-		recallLeft -= n
-		w.Recalled = append(w.Recalled, r)
 	}
-	spare := max(0, recallLeft)
+	if len(w.Recalled) == 0 {
+		used = 0
+	}
+	w.Messages = s.newest(tail, left-used) // what recall left free goes back
+	shown = idsOf(w.Messages)
+	w.Recalled = slices.DeleteFunc(w.Recalled, func(r Recalled) bool { return shown[r.Message] })
+	w.Tokens.Messages = s.cost(w.Messages)
+
+	left -= used + w.Tokens.Messages
+	if used == 0 {
+		left -= frame
+	}
 	for _, m := range tail {
 		if m.Seq <= consolidated || m.Label < tenet.LabelUserStated || shown[m.ID] || m.RetainNone {
 			continue
 		}
-		n := s.tokens(pendingLine(m))
-		if n > spare {
+		if n := s.tokens(pendingLine(m)); n <= left {
+			left -= n
+			w.Pending = append(w.Pending, m)
+		} else {
 			w.Omitted.Pending++
-			continue
 		}
-		spare -= n
-		w.Pending = append(w.Pending, m)
 	}
-	// What recall left free goes back to the messages.
-	if spare > 0 && len(w.Pending) == 0 && len(w.Messages) < len(tail) {
-		w.Messages = s.newest(tail, s.cost(w.Messages)+spare)
-	}
-	w.Tokens.Messages = s.cost(w.Messages)
 	if len(tail) > 0 {
 		w.Omitted.Messages = int(tail[len(tail)-1].Seq) - len(w.Messages)
 	}
+}
+
+func idsOf(ms []tenet.Message) map[tenet.MessageID]bool {
+	ids := make(map[tenet.MessageID]bool, len(ms))
+	for _, m := range ms {
+		ids[m.ID] = true
+	}
+	return ids
 }
 
 // newest is the longest run of messages at the end that fits, less the tool

@@ -76,7 +76,7 @@ func (o *Operator) Verify(ctx context.Context) (store.Verification, error) {
 // Held lists quarantined and rejected candidates with their texts, newest
 // first.
 func (o *Operator) Held(ctx context.Context, after tenet.CandidateID, limit int) ([]tenet.Held, error) {
-	return o.m.ledger.Held(ctx, o.scope, after, limit)
+	return o.m.ledger.Held(ctx, o.scope, o.m.now(), after, limit)
 }
 
 // Release admits a held candidate on the operator's word: a new record of
@@ -137,7 +137,7 @@ func (o *Operator) Discard(ctx context.Context, id tenet.CandidateID, why string
 func (o *Operator) held(ctx context.Context, id tenet.CandidateID) (tenet.Held, error) {
 	var after tenet.CandidateID
 	for {
-		page, err := o.m.ledger.Held(ctx, o.scope, after, 100)
+		page, err := o.m.ledger.Held(ctx, o.scope, o.m.now(), after, 100)
 		if err != nil {
 			return tenet.Held{}, err
 		}

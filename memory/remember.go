@@ -40,6 +40,9 @@ func (m *Memory) Remember(ctx context.Context, by tenet.Principal, c tenet.Candi
 		if k.State, err = m.ledger.State(ctx, c.Scope, m.gate.Query(k), k.At); err != nil {
 			return tenet.Verdict{}, err
 		}
+		if _, err := m.ledger.Verdict(ctx, c.Scope, c.ID); err == nil {
+			k.Candidate.IfVersion = "" // a retry: it was decided when the version held
+		}
 	}
 	applied, err := m.admit(ctx, []gate.Case{k})
 	if err != nil {
@@ -131,7 +134,7 @@ func (m *Memory) refusal(ctx context.Context, scope tenet.Scope, v tenet.Verdict
 	}
 	if slices.Contains(v.Codes, tenet.CodePersistentFull) {
 		e.Code = tenet.CodePersistentFull
-		if facts, err := m.ledger.Facts(ctx, scope, tenet.AsOf{}); err == nil {
+		if facts, err := m.ledger.Facts(ctx, scope, tenet.AsOf{Valid: m.now()}); err == nil {
 			e.Reason += "; could be ended: " + largest(facts, 3)
 		}
 	}

@@ -43,7 +43,7 @@ func renderFacts(fence string, facts []Fact) string {
 			fmt.Fprintf(b, ", since %s", day(f.Valid.From))
 		}
 		if f.ShadowedBy != "" {
-			b.WriteString(", overridden by a fact above or below with the same key")
+			b.WriteString(", overridden")
 		}
 		b.WriteString("]\n")
 	}

@@ -46,7 +46,8 @@ type Reader interface {
 	Head(ctx context.Context, scope tenet.Scope) (Head, error)
 	// Facts returns every fact of the scope that holds at the given time as it
 	// was known then: complete, exact, ordered by key, then start of validity,
-	// then id. It is never limited.
+	// then id. It is never limited. at.Valid must be set (Invalid otherwise: a
+	// store reads no clock); a zero Known is what is known now.
 	Facts(ctx context.Context, scope tenet.Scope, at tenet.AsOf) ([]tenet.Record, error)
 	// Record returns one record, closed ones included.
 	Record(ctx context.Context, scope tenet.Scope, id tenet.RecordID) (tenet.Record, error)
@@ -69,9 +70,9 @@ type Trail interface {
 	// Verdict returns what was decided about a candidate.
 	Verdict(ctx context.Context, scope tenet.Scope, id tenet.CandidateID) (tenet.Verdict, error)
 	// Held returns held and refused candidates in order of decision, newest
-	// first, after the given one (empty: from the start). Expired texts are
-	// not returned.
-	Held(ctx context.Context, scope tenet.Scope, after tenet.CandidateID, limit int) ([]tenet.Held, error)
+	// first, after the given one (empty: from the start). Texts that have
+	// expired at now are not returned.
+	Held(ctx context.Context, scope tenet.Scope, now time.Time, after tenet.CandidateID, limit int) ([]tenet.Held, error)
 	// Audit returns entries from seq on (1 is the first), at most limit.
 	Audit(ctx context.Context, scope tenet.Scope, from uint64, limit int) ([]tenet.AuditEntry, error)
 	// Verify recomputes the scope's chain and the digest of every row it
