@@ -10,9 +10,13 @@ import (
 // The sentence has 25 tokens with its prefix, the median of chat turns.
 const sentence = "Caroline: I went to the support group yesterday and the stories people told there were so powerful."
 
-func BenchmarkPassage(b *testing.B)  { benchmark(b, fastest(), 64) }
-func BenchmarkQuery(b *testing.B)    { benchmark(b, fastest(), 1) }
-func BenchmarkPortable(b *testing.B) { benchmark(b, portable(), 1) }
+func BenchmarkPassages(b *testing.B) {
+	for _, k := range kernels() {
+		b.Run(k.name, func(b *testing.B) { benchmark(b, k, 64) })
+	}
+}
+
+func BenchmarkQuery(b *testing.B) { benchmark(b, kernels()[0], 1) }
 
 func benchmark(b *testing.B, k kernel, batch int) {
 	m, err := open(packed(b), Options{}, k)

@@ -42,7 +42,7 @@ type Model struct {
 // Open reads a packed model. Errors: NotFound when there is no such file,
 // Invalid when it is not a whole packed model.
 func Open(path string, o Options) (*Model, error) {
-	return open(path, o, fastest())
+	return open(path, o, kernels()[0])
 }
 
 func open(path string, o Options, k kernel) (*Model, error) {

@@ -95,29 +95,34 @@ func samples() []string {
 var _ model.Embedder = (*Model)(nil)
 
 func TestEveryKernelGivesTheSameVectorToTheBit(t *testing.T) {
-	fast, slow := openTiny(t, 1, fastest()), openTiny(t, 1, portable())
-	a, b := embed(t, fast, model.Passage, samples()...), embed(t, slow, model.Passage, samples()...)
-	for i := range a {
-		if !slices.Equal(a[i], b[i]) {
-			t.Fatalf("text %d differs between %s and portable", i, fast.encoder.k.name)
+	want := embed(t, openTiny(t, 1, portable()), model.Passage, samples()...)
+	for _, k := range kernels() {
+		for i, v := range embed(t, openTiny(t, 1, k), model.Passage, samples()...) {
+			if !slices.Equal(v, want[i]) {
+				t.Fatalf("text %d differs between %s and portable", i, k.name)
+			}
 		}
 	}
+}
+
+func TestEveryKernelGivesThePackedModelsVectorToTheBit(t *testing.T) {
 	path := packed(t)
-	real, err := Open(path, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	plain, err := open(path, Options{}, portable())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if x, y := embed(t, real, model.Query, sentence), embed(t, plain, model.Query, sentence); !slices.Equal(x[0], y[0]) {
-		t.Error("the packed model gives other bits on the portable kernel")
+	var want [][]float32
+	for _, k := range slices.Backward(kernels()) { // portable first
+		m, err := open(path, Options{}, k)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := embed(t, m, model.Query, sentence); want == nil {
+			want = got
+		} else if !slices.Equal(got[0], want[0]) {
+			t.Errorf("%s gives other bits than the portable kernel", k.name)
+		}
 	}
 }
 
 func TestAVectorDoesNotDependOnItsCompany(t *testing.T) {
-	one, two := openTiny(t, 1, fastest()), openTiny(t, 4, fastest())
+	one, two := openTiny(t, 1, kernels()[0]), openTiny(t, 4, kernels()[0])
 	texts := samples()
 	together, parallel := embed(t, one, model.Passage, texts...), embed(t, two, model.Passage, texts...)
 	for i, text := range texts {
@@ -129,14 +134,14 @@ func TestAVectorDoesNotDependOnItsCompany(t *testing.T) {
 }
 
 func TestQueriesAndPassagesDiffer(t *testing.T) {
-	m := openTiny(t, 1, fastest())
+	m := openTiny(t, 1, kernels()[0])
 	if slices.Equal(embed(t, m, model.Query, "crab")[0], embed(t, m, model.Passage, "crab")[0]) {
 		t.Error("the prefix makes no difference")
 	}
 }
 
 func TestStrangeTextsGetAVectorOrTheZeroVector(t *testing.T) {
-	m := openTiny(t, 2, fastest())
+	m := openTiny(t, 2, kernels()[0])
 	zero := map[string]string{
 		"empty": "", "white space": " \t\r\n\u00a0\u3000", "only emoji": "🙂🙃🦐", "only control": "\x00\x01\u200f\u202e",
 		"only invalid UTF-8": "\xff\xfe\xed\xa0\x80", "only marks": "\u0301\u0302", "word of 1 MB": strings.Repeat("a", 1<<20),
@@ -164,7 +169,7 @@ func TestStrangeTextsGetAVectorOrTheZeroVector(t *testing.T) {
 }
 
 func TestOnlyTheBeginningOfALongTextCounts(t *testing.T) {
-	m := openTiny(t, 1, fastest())
+	m := openTiny(t, 1, kernels()[0])
 	long := strings.Repeat("crab ", 1000)
 	start := time.Now()
 	a := embed(t, m, model.Passage, long+"shrimp", long+strings.Repeat("no ", 1<<18))
@@ -177,7 +182,7 @@ func TestOnlyTheBeginningOfALongTextCounts(t *testing.T) {
 }
 
 func TestBadCallsAreErrors(t *testing.T) {
-	m := openTiny(t, 2, fastest())
+	m := openTiny(t, 2, kernels()[0])
 	if v, err := m.Embed(context.Background(), model.Passage); err != nil || len(v) != 0 {
 		t.Errorf("no texts: %v, %v", v, err)
 	}
@@ -195,7 +200,7 @@ func TestBadCallsAreErrors(t *testing.T) {
 }
 
 func TestTheSpaceNamesTheWeights(t *testing.T) {
-	a := openTiny(t, 1, fastest())
+	a := openTiny(t, 1, kernels()[0])
 	other := tiny()
 	other.Layer[1].DownBias[0] += 0.001
 	path, _ := save(t, other)

@@ -93,3 +93,17 @@ func TestTokensAreThoseOfTheReferenceTokeniser(t *testing.T) {
 		}
 	}
 }
+
+func TestMeaningIsNearerThanTopic(t *testing.T) {
+	m, err := Open(packed(t), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	q := embed(t, m, model.Query, "shellfish allergy")[0]
+	v := embed(t, m, model.Passage, "cannot eat shrimp or crab", "this week's promotions")
+	near, far := dot(q, v[0]), dot(q, v[1])
+	if near <= far+0.03 {
+		t.Errorf("shrimp at %.3f, promotions at %.3f", near, far)
+	}
+	t.Logf("shrimp at %.3f, promotions at %.3f", near, far)
+}
