@@ -1,6 +1,9 @@
 package recall
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // Vector is a place in a dense space. Values are int8, so that a product is an
 // exact integer and every machine ranks alike.
@@ -62,4 +65,118 @@ func (ix *Index) setVector(at place, v Vector) {
 		ln.vectors = append(ln.vectors, make([]int8, need-len(ln.vectors))...)
 	}
 	copy(ln.vectors[int(at.slot)*ix.dim:], v.Values)
+}
+
+// fits returns the values of a query's vector when it is of the index's space.
+func (ix *Index) fits(v Vector) []int8 {
+	if ix.dim == 0 || v.Space != ix.space || len(v.Values) != ix.dim {
+		return nil
+	}
+	return v.Values
+}
+
+// DropVectors forgets all vectors, so that those of another model can come.
+func (ix *Index) DropVectors() {
+	ix.mu.Lock()
+	defer ix.mu.Unlock()
+	for l := range ix.lanes {
+		ix.lanes[l].vectors = nil
+	}
+	ix.space, ix.dim = "", 0
+}
+
+// SetVector gives an entry its vector after the fact. It returns ErrVector for
+// one of another space or size than the index holds, and reports whether the
+// entry is there.
+func (ix *Index) SetVector(id string, v Vector) (bool, error) {
+	ix.mu.Lock()
+	defer ix.mu.Unlock()
+	at, ok := ix.where[id]
+	if !ok {
+		return false, nil
+	}
+	if n := len(v.Values); n == 0 || ix.dim != 0 && (n != ix.dim || v.Space != ix.space) {
+		return true, ErrVector
+	}
+	ix.setVector(at, v)
+	return true, nil
+}
+
+// densify scores every entry of the lane by the nearness of its vector and, at
+// half and quarter weight, of its neighbours', scaled so that the nearest has 1
+// and the farthest 0, and sets the share that this has in the score: the more
+// of the query's words the best entry holds, the more the words count.
+func (s *stage) densify() {
+	ln, ws, dim := s.ln, s.ws, s.ix.dim
+	ws.dense = slices.Grow(ws.dense[:0], len(ln.docs))[:len(ln.docs)]
+	ws.near = slices.Grow(ws.near[:0], len(ln.docs))[:len(ln.docs)]
+	query := math.Sqrt(float64(dot(s.q.vector, s.q.vector)))
+	any := false
+	for slot := range ln.docs {
+		ws.dense[slot] = 0
+		if (slot+1)*dim > len(ln.vectors) || !ln.docs[slot].live {
+			continue
+		}
+		v := ln.vectors[slot*dim : (slot+1)*dim]
+		if n := dot(v, v); n > 0 {
+			ws.dense[slot] = float64(dot(s.q.vector, v)) / (query * math.Sqrt(float64(n)))
+			any = true
+		}
+	}
+	if !any || query == 0 {
+		return
+	}
+	r := 2 * len(s.ix.window)
+	low, high := math.Inf(1), math.Inf(-1)
+	for slot := range ln.docs {
+		if !ln.docs[slot].live {
+			continue
+		}
+		sum, weight := ws.dense[slot], 1.0
+		for i, n := range ln.near[slot*r : (slot+1)*r] {
+			if n != noSlot && i < 4 {
+				w := 0.5
+				if i >= 2 {
+					w = 0.25
+				}
+				sum += float64(w * ws.dense[n])
+				weight += w
+			}
+		}
+		ws.near[slot] = sum / weight
+		low, high = min(low, ws.near[slot]), max(high, ws.near[slot])
+		ws.find(uint32(slot))
+	}
+	for slot := range ln.docs {
+		ws.near[slot] = over(ws.near[slot]-low, high-low)
+	}
+	s.dense = 1 - float64((1-s.ix.params.DenseAlpha)*s.matched())
+}
+
+// matched is the share of the query's idf mass that the entry with the best
+// words holds. A word that no entry has counts as the rarest.
+func (s *stage) matched() float64 {
+	best := noSlot
+	for _, slot := range s.ws.found {
+		if best == noSlot || s.ws.cells[slot].turn > s.ws.cells[best].turn ||
+			s.ws.cells[slot].turn == s.ws.cells[best].turn && s.ln.docs[slot].before(&s.ln.docs[best]) {
+			best = slot
+		}
+	}
+	if best == noSlot {
+		return 0
+	}
+	mass := float64(s.q.unknown) * idf(s.ln.count, 0)
+	held := 0.0
+	for i, t := range s.q.terms {
+		if t.kin {
+			continue
+		}
+		w := s.idf(uint8(i))
+		mass += w
+		if slices.Contains(s.ln.docs[best].seq, t.id) {
+			held += w
+		}
+	}
+	return over(held, mass)
 }

@@ -1,11 +1,16 @@
 package recall
 
+import (
+	"strings"
+	"unicode"
+)
+
 // dictionary numbers the terms of an index. Surface forms are remembered so
 // that each is stemmed once; the numbers carry no statistics, those are kept
 // per lane.
 type dictionary struct {
 	tok      *Tokenizer
-	surfaces map[string]uint32
+	surfaces map[string]surface
 	ids      map[string]uint32
 	terms    []dictTerm
 	free     []uint32
@@ -14,59 +19,87 @@ type dictionary struct {
 type dictTerm struct {
 	text string
 	uses int // entries that hold it
+	// fact marks numbers and negators: entries that differ in one are never near
+	// duplicates.
+	fact bool
+}
+
+// surface is what is remembered of a form.
+type surface struct {
+	id  uint32
+	cue cue
 }
 
 // stopTerm is the number of everything that is not searched for.
 const stopTerm = ^uint32(0)
 
 func newDictionary(tok *Tokenizer) dictionary {
-	return dictionary{tok: tok, surfaces: map[string]uint32{}, ids: map[string]uint32{}}
+	return dictionary{tok: tok, surfaces: map[string]surface{}, ids: map[string]uint32{}}
 }
 
-// add appends the term numbers of a text to seq, making new numbers as needed.
-func (d *dictionary) add(seq []uint32, text string) []uint32 {
-	d.tok.scan(text, func(surface []byte, _, _ int) {
-		if id := d.intern(surface); id != stopTerm {
-			seq = append(seq, id)
+// add appends the term numbers of a text to seq, making new numbers as needed,
+// and shows every word to the reader of cues, if there is one.
+func (d *dictionary) add(seq []uint32, text string, cues *cueReader) []uint32 {
+	d.tok.scan(text, func(form []byte, _, _ int) {
+		s := d.intern(form)
+		if cues != nil {
+			cues.word(s.cue)
+		}
+		if s.id != stopTerm {
+			seq = append(seq, s.id)
 		}
 	})
 	return seq
 }
 
-func (d *dictionary) intern(surface []byte) uint32 {
-	if id, ok := d.surfaces[string(surface)]; ok {
-		return id
+func (d *dictionary) intern(form []byte) surface {
+	if s, ok := d.surfaces[string(form)]; ok {
+		return s
 	}
-	s := string(surface)
-	term, stop := d.tok.term(s)
-	if stop {
-		d.surfaces[s] = stopTerm
-		return stopTerm
-	}
-	id, ok := d.ids[term]
-	if !ok {
-		if n := len(d.free); n > 0 {
-			id, d.free = d.free[n-1], d.free[:n-1]
-			d.terms[id] = dictTerm{text: term}
-		} else {
-			id = uint32(len(d.terms))
-			d.terms = append(d.terms, dictTerm{text: term})
+	text := string(form)
+	s := surface{id: stopTerm, cue: d.tok.lex.cues[text]}
+	if term, stop := d.tok.term(text); !stop {
+		id, ok := d.ids[term]
+		if !ok {
+			id = d.number(term)
 		}
-		d.ids[term] = id
+		s.id = id
 	}
-	d.surfaces[s] = id
+	d.surfaces[text] = s
+	return s
+}
+
+func (d *dictionary) number(term string) uint32 {
+	t := dictTerm{text: term, fact: isFact(term)}
+	var id uint32
+	if n := len(d.free); n > 0 {
+		id, d.free = d.free[n-1], d.free[:n-1]
+		d.terms[id] = t
+	} else {
+		id = uint32(len(d.terms))
+		d.terms = append(d.terms, t)
+	}
+	d.ids[term] = id
 	return id
 }
 
-// find is intern without side effects, for queries.
-func (d *dictionary) find(surface []byte) (id uint32, term string, known bool) {
-	if id, ok := d.surfaces[string(surface)]; ok {
-		if id == stopTerm {
-			return id, "", true
-		}
-		return id, d.terms[id].text, true
+func isFact(term string) bool {
+	switch term {
+	case "no", "not", "nor", "never", "without":
+		return true
 	}
-	term, stop := d.tok.term(string(surface))
+	return strings.IndexFunc(term, unicode.IsNumber) >= 0
+}
+
+// find is intern without side effects, for queries.
+func (d *dictionary) find(form []byte) (id uint32, term string, known bool) {
+	if s, ok := d.surfaces[string(form)]; ok {
+		if s.id == stopTerm {
+			return s.id, "", true
+		}
+		return s.id, d.terms[s.id].text, true
+	}
+	term, stop := d.tok.term(string(form))
 	if stop {
 		return stopTerm, "", true
 	}

@@ -1,19 +1,122 @@
 package recall
 
-// Explanation takes a hit's score apart: Turn + Window + Session + Time + Dense
-// + Exact is the score, and the Terms' parts sum to Turn + Window + Session.
+import (
+	"cmp"
+	"slices"
+)
+
+// Explanation takes a hit's score apart: its parts, the terms aside, sum to the
+// score, and the terms' parts sum to Turn, Window and Session.
 type Explanation struct {
-	Turn    float64 // the entry's own words
-	Window  float64 // its words and its neighbours'
-	Session float64 // its session as one text
-	Time    float64 // inside the time the query names
-	Dense   float64 // nearness of its vector and its neighbours'
-	Exact   float64 // quoted, or named by id or key
-	Terms   []TermPart
+	Turn       float64 // the entry's own words; of a long one, also of its best passage
+	Window     float64 // its words and its neighbours'
+	Session    float64 // its session as one text
+	Near       float64 // query words that stand together in it
+	Speaker    float64 // said by someone whom the query names
+	Preference float64 // states a preference, and the query asks for advice
+	Time       float64 // inside the time the query names
+	Standing   float64 // an instruction for every question
+	Dense      float64 // nearness of its vector and its neighbours'
+	Exact      float64 // quoted, or named by id or key
+	Terms      []TermPart
 }
 
 // TermPart is what one term of the query adds.
 type TermPart struct {
 	Term                  string
+	Kin                   bool // not in the query itself, but near in meaning to a word that is
 	Turn, Window, Session float64
+}
+
+func (e *Explanation) sum() float64 {
+	return e.Turn + e.Window + e.Session + e.Near + e.Speaker + e.Preference +
+		e.Time + e.Standing + e.Dense + e.Exact
+}
+
+// explain works out again what each term gave to a hit.
+func (s *stage) explain(c *scored) *Explanation {
+	e := c.parts
+	p, d := &s.ix.params, &s.ln.docs[c.slot]
+	var passages []float64
+	if s.longest > 0 && passageCount(len(d.seq)) > 1 {
+		passages = make([]float64, len(s.q.terms))
+		s.passage(c.slot, passages)
+	}
+	for i, t := range s.q.terms {
+		own := s.ln.turnPart(c.slot, t, p)
+		part := TermPart{Term: t.text, Kin: t.kin, Turn: over(own, s.best.turn)}
+		part.Window, part.Session = p.WindowWeight*part.Turn, p.SessionWeight*part.Turn
+		if d.session != noSlot {
+			part.Window = p.WindowWeight * over(s.ln.windowPart(c.slot, t, p, s.ix.window, s.ws.winDF[i]), s.best.win)
+			if s.ln.open > 1 {
+				part.Session = p.SessionWeight * over(s.ln.sessionPart(d.session, t, p, s.ws.sessDF[i]), s.best.sess)
+			}
+		}
+		if s.longest > 0 {
+			if passages != nil {
+				own = passages[i]
+			}
+			part.Turn = (1-p.PassageShare)*part.Turn + p.PassageShare*own/s.longest
+		}
+		keep := 1 - s.dense
+		part.Turn, part.Window, part.Session = keep*part.Turn, keep*part.Window, keep*part.Session
+		if part.Turn+part.Window+part.Session > 0 {
+			e.Terms = append(e.Terms, part)
+		}
+	}
+	return &e
+}
+
+// frequency is how often an entry holds a term, weighted by field.
+func (ln *lane) frequency(slot, term uint32) int32 {
+	if int(term) >= len(ln.posts) {
+		return 0
+	}
+	list := ln.posts[term]
+	i, ok := slices.BinarySearchFunc(list, slot, func(p posting, s uint32) int { return cmp.Compare(p.slot(), s) })
+	if !ok {
+		return 0
+	}
+	return list[i].tf()
+}
+
+func (ln *lane) turnPart(slot uint32, t queryTerm, p *Params) float64 {
+	tf := float64(ln.frequency(slot, t.id))
+	if tf == 0 {
+		return 0
+	}
+	base, slope := bend(p.K1, p.B, float64(ln.length)/float64(ln.count))
+	return t.weight * idf(ln.count, len(ln.posts[t.id])) * (p.K1 + 1) * tf / (tf + base + slope*float64(ln.docs[slot].length))
+}
+
+func (ln *lane) windowPart(slot uint32, t queryTerm, p *Params, window []reach, df int) float64 {
+	acc := 64 * ln.frequency(slot, t.id)
+	near := ln.near[int(slot)*2*len(window):]
+	for k, w := range window {
+		if n := near[2*k]; n != noSlot {
+			acc += w.before * ln.frequency(n, t.id)
+		}
+		if n := near[2*k+1]; n != noSlot {
+			acc += w.after * ln.frequency(n, t.id)
+		}
+	}
+	if acc == 0 {
+		return 0
+	}
+	base, slope := bend(64*p.WindowK1, p.WindowB, float64(ln.winLen)/float64(ln.count))
+	tf := float64(acc)
+	return t.weight * idf(ln.count, df) * (p.WindowK1 + 1) * tf / (tf + base + slope*float64(ln.docs[slot].winLen))
+}
+
+func (ln *lane) sessionPart(id uint32, t queryTerm, p *Params, df int) float64 {
+	var acc int32
+	for _, m := range ln.sessions[id].members {
+		acc += ln.frequency(m, t.id)
+	}
+	if acc == 0 {
+		return 0
+	}
+	base, slope := bend(p.SessionK1, p.SessionB, float64(ln.sessLen)/float64(max(1, ln.open)))
+	tf := float64(acc)
+	return t.weight * idf(ln.open, df) * (p.SessionK1 + 1) * tf / (tf + base + slope*float64(ln.sessions[id].length))
 }

@@ -9,14 +9,18 @@ import (
 // time as each other; a change waits for them and they for it.
 type Index struct {
 	params Params
+	window []reach
 
 	mu    sync.RWMutex
 	dict  dictionary
 	lanes [laneCount]lane
 	where map[string]place
 	keys  map[string][]place // folded key to the entries that bear it
-	space string
-	dim   int
+	names []name
+	// speakers maps folded names to their numbers.
+	speakers map[string]uint32
+	space    string
+	dim      int
 
 	work sync.Pool // *workspace
 }
@@ -41,13 +45,14 @@ func New(p Params) (*Index, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.Window = slices.Clone(p.Window)
 	return &Index{
-		params: p,
-		dict:   newDictionary(tok),
-		where:  map[string]place{},
-		keys:   map[string][]place{},
-		work:   sync.Pool{New: func() any { return new(workspace) }},
+		params:   p,
+		window:   p.reaches(),
+		dict:     newDictionary(tok),
+		where:    map[string]place{},
+		keys:     map[string][]place{},
+		speakers: map[string]uint32{},
+		work:     sync.Pool{New: func() any { return new(workspace) }},
 	}, nil
 }
 
@@ -107,19 +112,18 @@ func (ix *Index) check(entries []Entry) error {
 
 func (ix *Index) add(e *Entry, seq []uint32, freqs []termFreq) ([]uint32, []termFreq) {
 	p := &ix.params
-	var keyEnd, body int
-	if p.KeyWeight > 0 && e.Key != "" {
-		seq = ix.dict.add(seq, e.Key)
+	if p.KeyWeight > 0 {
+		seq = ix.dict.add(seq, e.Key, nil)
 	}
-	keyEnd = len(seq)
-	if p.SpeakerWeight > 0 && e.Speaker != "" {
-		seq = ix.dict.add(seq, e.Speaker)
+	keyEnd := len(seq)
+	if p.SpeakerWeight > 0 {
+		seq = ix.dict.add(seq, e.Speaker, nil)
 	}
-	body = len(seq)
-	seq = ix.dict.add(seq, e.Text)
-	if e.Extra != "" {
-		seq = ix.dict.add(seq, e.Extra)
-	}
+	body := len(seq)
+	var cues cueReader
+	seq = ix.dict.add(seq, e.Text, &cues)
+	seq = ix.dict.add(seq, e.Extra, nil)
+	var sign uint64
 	for i, t := range seq {
 		n := 1
 		switch {
@@ -127,6 +131,8 @@ func (ix *Index) add(e *Entry, seq []uint32, freqs []termFreq) ([]uint32, []term
 			n = p.KeyWeight
 		case i < body:
 			n = p.SpeakerWeight
+		default:
+			sign |= 1 << (t * 0x9E3779B1 >> 26)
 		}
 		freqs = append(freqs, termFreq{t, n})
 	}
@@ -148,10 +154,11 @@ func (ix *Index) add(e *Entry, seq []uint32, freqs []termFreq) ([]uint32, []term
 	d := doc{
 		id: e.ID, key: foldKey(e.Key), ordinal: e.Ordinal, position: e.Position, live: true,
 		recorded: micros(e.RecordedAt), from: micros(e.ValidFrom), to: micros(e.ValidTo),
-		seq: slices.Clone(seq), body: uint32(body), length: int32(length),
+		seq: slices.Clone(seq), body: uint32(body), length: int32(length), sign: sign,
+		speaker: ix.speaker(e.Speaker), standing: cues.standing(), prefers: cues.preference,
 	}
 	ln := &ix.lanes[e.Lane]
-	at := place{e.Lane, ln.insert(d, e.Session, freqs, p.Window)}
+	at := place{e.Lane, ln.insert(d, e.Session, freqs, ix.window)}
 	ix.where[e.ID] = at
 	if k := d.key; k != "" {
 		ix.keys[k] = append(ix.keys[k], at)
@@ -191,10 +198,48 @@ func (ix *Index) drop(id string) bool {
 			ix.keys[k] = list
 		}
 	}
-	ln.remove(at.slot, ix.params.Window, ix.dim)
+	ix.forget(ln.docs[at.slot].speaker)
+	ln.remove(at.slot, ix.window, ix.dim)
 	slices.Sort(terms)
 	for _, t := range slices.Compact(terms) {
 		ix.dict.release(t)
 	}
 	return true
+}
+
+// name is a speaker's name and how many entries bear it.
+type name struct {
+	folded string
+	uses   int
+}
+
+// speaker numbers the name of a speaker.
+func (ix *Index) speaker(text string) uint32 {
+	folded := foldKey(text)
+	if folded == "" {
+		return noSlot
+	}
+	n, ok := ix.speakers[folded]
+	if !ok {
+		n = uint32(slices.IndexFunc(ix.names, func(n name) bool { return n.uses == 0 }))
+		if n == noSlot {
+			n = uint32(len(ix.names))
+			ix.names = append(ix.names, name{})
+		}
+		ix.names[n] = name{folded: folded}
+		ix.speakers[folded] = n
+	}
+	ix.names[n].uses++
+	return n
+}
+
+func (ix *Index) forget(speaker uint32) {
+	if speaker == noSlot {
+		return
+	}
+	n := &ix.names[speaker]
+	if n.uses--; n.uses == 0 {
+		delete(ix.speakers, n.folded)
+		n.folded = ""
+	}
 }

@@ -15,6 +15,10 @@ func makePosting(slot uint32, tf int) posting { return posting(slot<<8 | uint32(
 func (p posting) slot() uint32                { return uint32(p >> 8) }
 func (p posting) tf() int32                   { return int32(p & 0xff) }
 
+// reach holds what an entry takes of the words of its neighbours at one
+// distance, in 1/64.
+type reach struct{ before, after int32 }
+
 // noSlot stands where there is no neighbour.
 const noSlot = ^uint32(0)
 
@@ -26,12 +30,16 @@ type doc struct {
 	recorded int64 // microseconds; noTime where unknown
 	from, to int64
 	seq      []uint32 // term numbers in order: key, speaker, then the body
-	body     uint32   // where the body starts in seq
+	sign     uint64   // a bit for each term of the body, to compare sets cheaply
 	position int
+	body     uint32 // where the body starts in seq
 	session  uint32
-	length   int32 // weighted number of terms
-	winLen   int32 // the same with the neighbours', in 1/64
+	speaker  uint32 // noSlot where there is none
+	length   int32  // weighted number of terms
+	winLen   int32  // the same with the neighbours', in 1/64
 	live     bool
+	standing bool // an instruction for every question
+	prefers  bool // states a preference
 }
 
 // session lists the slots of one conversation in order.
@@ -51,6 +59,12 @@ type lane struct {
 	sessions []session
 	freeSess []uint32
 	vectors  []int8 // per slot, dim values; all zero where there is none
+	standing []uint32
+	// Long entries are also scored by their best passage. extra counts, by term,
+	// the passages that hold it beyond the first of each entry.
+	long     int
+	passages int64
+	extra    map[uint32]int32
 
 	count   int   // live entries
 	length  int64 // of all live entries
@@ -89,7 +103,7 @@ func (ln *lane) precedes(a, b uint32) int {
 }
 
 // insert stores the document and its postings and links it with its neighbours.
-func (ln *lane) insert(d doc, name string, freqs []termFreq, window []int) uint32 {
+func (ln *lane) insert(d doc, name string, freqs []termFreq, window []reach) uint32 {
 	var slot uint32
 	if n := len(ln.free); n > 0 {
 		slot, ln.free = ln.free[n-1], ln.free[:n-1]
@@ -109,6 +123,10 @@ func (ln *lane) insert(d doc, name string, freqs []termFreq, window []int) uint3
 	}
 	ln.count++
 	ln.length += int64(d.length)
+	if d.standing {
+		ln.standing = append(ln.standing, slot)
+	}
+	ln.countPassages(&d, 1)
 	ln.join(slot, name, window)
 	return slot
 }
@@ -122,7 +140,7 @@ func addPosting(list []posting, p posting) []posting {
 }
 
 // remove takes the document in the slot out of everything.
-func (ln *lane) remove(slot uint32, window []int, dim int) {
+func (ln *lane) remove(slot uint32, window []reach, dim int) {
 	d := &ln.docs[slot]
 	for _, t := range d.seq {
 		list := ln.posts[t]
@@ -132,6 +150,11 @@ func (ln *lane) remove(slot uint32, window []int, dim int) {
 		}
 	}
 	ln.leave(slot, window)
+	ln.countPassages(d, -1)
+	if d.standing {
+		i := slices.Index(ln.standing, slot)
+		ln.standing = slices.Delete(ln.standing, i, i+1)
+	}
 	ln.count--
 	ln.length -= int64(d.length)
 	if (int(slot)+1)*dim <= len(ln.vectors) {
@@ -142,7 +165,7 @@ func (ln *lane) remove(slot uint32, window []int, dim int) {
 }
 
 // join puts the slot into its session.
-func (ln *lane) join(slot uint32, name string, window []int) {
+func (ln *lane) join(slot uint32, name string, window []reach) {
 	d := &ln.docs[slot]
 	d.session = noSlot
 	if name == "" {
@@ -179,7 +202,7 @@ func (ln *lane) join(slot uint32, name string, window []int) {
 }
 
 // leave takes the slot out of its session.
-func (ln *lane) leave(slot uint32, window []int) {
+func (ln *lane) leave(slot uint32, window []reach) {
 	d := &ln.docs[slot]
 	ln.winLen -= int64(d.winLen)
 	if d.session == noSlot {
@@ -205,7 +228,7 @@ func (ln *lane) leave(slot uint32, window []int) {
 }
 
 // relink renews the neighbours of the members around one place.
-func (ln *lane) relink(s *session, at int, window []int) {
+func (ln *lane) relink(s *session, at int, window []reach) {
 	r := len(window)
 	for i := max(0, at-r); i < min(len(s.members), at+r+1); i++ {
 		slot := s.members[i]
@@ -217,11 +240,11 @@ func (ln *lane) relink(s *session, at int, window []int) {
 			near[2*k], near[2*k+1] = noSlot, noSlot
 			if j := i - k - 1; j >= 0 {
 				near[2*k] = s.members[j]
-				d.winLen += int32(w) * ln.docs[s.members[j]].length
+				d.winLen += w.before * ln.docs[s.members[j]].length
 			}
 			if j := i + k + 1; j < len(s.members) {
 				near[2*k+1] = s.members[j]
-				d.winLen += int32(w) * ln.docs[s.members[j]].length
+				d.winLen += w.after * ln.docs[s.members[j]].length
 			}
 		}
 		ln.winLen += int64(d.winLen)

@@ -5,90 +5,201 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"golang.org/x/text/unicode/norm"
 )
 
-// maxTerms bounds the distinct terms of one query; the rarest ones are kept.
-const maxTerms = 256
+// maxTerms bounds the distinct terms of one query, kin included, so that a
+// term's number fits a byte; the rarest ones are kept.
+const maxTerms = 200
 
 // query is a Query after reading its text, the same for every lane.
 type query struct {
-	terms   []queryTerm
-	phrases [][]uint32
-	named   []place // entries whose id or key the query names
-	ignored int
-	within  *Range
-	time    *Range
-	vector  []int8
+	terms    []queryTerm
+	pairs    []termPair
+	phrases  [][]uint32
+	named    []place // entries whose id or key the query names
+	speakers []bool  // by number: the query names this speaker
+	advice   bool
+	words    int // searchable words
+	unknown  int // of them, not in the index
+	ignored  int
+	within   *Range
+	time     *Range
+	vector   []int8
 }
 
 type queryTerm struct {
-	id   uint32
-	text string
+	id     uint32
+	text   string
+	weight float64
+	kin    bool // not in the query, but near to a word that is
 }
 
-// read turns the text into terms, phrases and names.
-func (ix *Index) read(q Query) query {
-	var out query
-	seen := map[uint32]bool{}
-	ix.dict.tok.scan(q.Text, func(surface []byte, _, _ int) {
-		id, term, known := ix.dict.find(surface)
-		if id == stopTerm {
+// termPair holds the places in query.terms of two words that stand together.
+type termPair struct{ a, b uint8 }
+
+// read turns the text into terms, pairs, phrases and names.
+func (ix *Index) read(text string) query {
+	var q query
+	lx := ix.dict.tok.lex
+	var order []uint32 // the words in their order, unknown ones as stopTerm
+	var spoken []string
+	ix.dict.tok.scan(text, func(form []byte, _, _ int) {
+		if _, ok := ix.speakers[string(form)]; ok {
+			spoken = append(spoken, string(form))
+		}
+		id, term, known := ix.dict.find(form)
+		if known && id == stopTerm {
 			return
 		}
-		out.ignored++ // for now: every searchable word
-		if known && !seen[id] {
-			seen[id] = true
-			out.terms = append(out.terms, queryTerm{id, term})
+		q.words++
+		if !known {
+			q.unknown++
+			order = append(order, stopTerm)
+			q.addKin(ix, term)
+			return
 		}
+		order = append(order, id)
+		if i := q.find(id); i >= 0 && !q.terms[i].kin {
+			return
+		}
+		weight := 1.0
+		if _, ok := lx.about[term]; ok {
+			weight = ix.params.AboutWeight
+		}
+		q.put(queryTerm{id: id, text: term, weight: weight})
+		q.addKin(ix, term)
 	})
-	searchable := out.ignored
-	out.ignored = 0
-	if len(out.terms) > maxTerms {
-		out.ignored = len(out.terms) - maxTerms
-		slices.SortStableFunc(out.terms, func(a, b queryTerm) int {
-			return cmp.Compare(ix.dict.terms[a.id].uses, ix.dict.terms[b.id].uses)
-		})
-		out.terms = out.terms[:maxTerms]
+	q.trim(ix)
+	// The order of a sum must not depend on how the words were put.
+	slices.SortFunc(q.terms, func(a, b queryTerm) int { return strings.Compare(a.text, b.text) })
+	q.pair(order)
+	q.name(ix, text)
+	q.match(ix, spoken, text)
+	q.advice = lx.asksAdvice(text)
+	return q
+}
+
+func (q *query) find(id uint32) int {
+	return slices.IndexFunc(q.terms, func(t queryTerm) bool { return t.id == id })
+}
+
+// put adds a term; a word of the query replaces the same term as kin.
+func (q *query) put(t queryTerm) {
+	i := q.find(t.id)
+	switch {
+	case i < 0 && len(q.terms) < 8*maxTerms:
+		q.terms = append(q.terms, t)
+	case i < 0:
+		q.ignored++
+	case q.terms[i].kin && !t.kin:
+		q.terms[i] = t
 	}
-	_ = searchable
-	// The order of the sum must not depend on how the words were put.
-	slices.SortFunc(out.terms, func(a, b queryTerm) int { return strings.Compare(a.text, b.text) })
-	for _, text := range quoted(q.Text) {
+}
+
+func (q *query) addKin(ix *Index, term string) {
+	if ix.params.KinWeight == 0 {
+		return
+	}
+	for _, k := range ix.dict.tok.lex.kin[term] {
+		if id, ok := ix.dict.ids[k]; ok {
+			q.put(queryTerm{id: id, text: k, weight: ix.params.KinWeight, kin: true})
+		}
+	}
+}
+
+// trim keeps the rarest terms of an overlong query.
+func (q *query) trim(ix *Index) {
+	if len(q.terms) <= maxTerms {
+		return
+	}
+	slices.SortFunc(q.terms, func(a, b queryTerm) int {
+		return cmp.Or(cmp.Compare(ix.dict.terms[a.id].uses, ix.dict.terms[b.id].uses), strings.Compare(a.text, b.text))
+	})
+	q.ignored += len(q.terms) - maxTerms
+	q.terms = q.terms[:maxTerms]
+}
+
+// pair finds the terms that stand next to each other, or with one between.
+func (q *query) pair(order []uint32) {
+	place := func(id uint32) int {
+		if id == stopTerm {
+			return -1
+		}
+		return q.find(id)
+	}
+	for i := range order {
+		a := place(order[i])
+		for _, j := range []int{i + 1, i + 2} {
+			if a < 0 || j >= len(order) || len(q.pairs) >= maxTerms {
+				continue
+			}
+			if b := place(order[j]); b >= 0 && a != b {
+				q.pairs = append(q.pairs, termPair{uint8(a), uint8(b)})
+			}
+		}
+	}
+}
+
+// match marks the speakers whom the query names, by the whole name or a part.
+func (q *query) match(ix *Index, spoken []string, text string) {
+	if ix.params.SpeakerBoost == 0 || len(ix.names) == 0 {
+		return
+	}
+	q.speakers = make([]bool, len(ix.names))
+	for _, s := range spoken {
+		q.speakers[ix.speakers[s]] = true
+	}
+	for i, n := range ix.names {
+		if strings.Contains(n.folded, " ") && n.uses > 0 {
+			q.speakers[i] = strings.Contains(" "+strings.ToLower(text)+" ", " "+n.folded+" ")
+		}
+	}
+}
+
+// name finds the quoted phrases, and the ids and keys that the text names.
+func (q *query) name(ix *Index, text string) {
+	for _, phrase := range quoted(text) {
 		var seq []uint32
 		whole := true
-		ix.dict.tok.scan(text, func(surface []byte, _, _ int) {
-			id, _, known := ix.dict.find(surface)
+		ix.dict.tok.scan(phrase, func(form []byte, _, _ int) {
+			id, _, known := ix.dict.find(form)
 			whole = whole && known
 			if known && id != stopTerm {
 				seq = append(seq, id)
 			}
 		})
 		if whole && len(seq) > 0 {
-			out.phrases = append(out.phrases, seq)
+			q.phrases = append(q.phrases, seq)
 		}
-		out.named = ix.name(out.named, text)
+		q.named = ix.name(q.named, phrase)
 	}
-	for field := range strings.FieldsSeq(q.Text) {
-		out.named = ix.name(out.named, field)
+	for field := range strings.FieldsSeq(text) {
+		q.named = ix.name(q.named, field)
 	}
-	slices.SortFunc(out.named, func(a, b place) int {
+	slices.SortFunc(q.named, func(a, b place) int {
 		return cmp.Or(cmp.Compare(a.lane, b.lane), cmp.Compare(a.slot, b.slot))
 	})
-	out.named = slices.Compact(out.named)
-	return out
+	q.named = slices.Compact(q.named)
 }
 
 // name adds the entries whose id or key the word is.
 func (ix *Index) name(to []place, word string) []place {
-	for _, w := range []string{word, strings.TrimFunc(word, unicode.IsPunct)} {
-		if at, ok := ix.where[w]; ok {
+	for {
+		if at, ok := ix.where[word]; ok {
 			to = append(to, at)
 		}
-		to = append(to, ix.keys[foldKey(w)]...)
+		if len(ix.keys) > 0 {
+			to = append(to, ix.keys[foldKey(word)]...)
+		}
+		bare := strings.TrimFunc(word, unicode.IsPunct)
+		if bare == word || bare == "" {
+			return to
+		}
+		word = bare
 	}
-	return to
 }
 
 // foldKey is the form in which keys are compared.
@@ -96,40 +207,28 @@ func foldKey(key string) string {
 	return strings.ToLower(norm.NFKC.String(strings.TrimSpace(key)))
 }
 
+// quotes pairs opening quotation marks with those that close them.
+const quotes = `"" “” „“ «» 「」 『』`
+
 // quoted returns what stands between quotation marks. A lone mark quotes
 // nothing; apostrophes are not marks.
 func quoted(text string) []string {
 	var out []string
-	closing := map[rune]string{'"': "\"", '“': "”", '„': "“”", '«': "»", '「': "」", '『': "』"}
-	for i, r := range text {
-		_ = i
-		_ = r
-	}
 	for len(text) > 0 {
-		i := strings.IndexAny(text, "\"“„«「『")
+		i := strings.IndexAny(text, `"“„«「『`)
 		if i < 0 {
 			break
 		}
-		r := []rune(text[i : i+len(firstRune(text[i:]))])[0]
-		rest := text[i+len(string(r)):]
-		j := strings.IndexAny(rest, closing[r])
-		if j < 0 {
-			text = rest
-			continue
+		open, n := utf8.DecodeRuneInString(text[i:])
+		text = text[i+n:]
+		_, after, _ := strings.Cut(quotes, string(open))
+		closing, m := utf8.DecodeRuneInString(after)
+		if j := strings.IndexRune(text, closing); j >= 0 {
+			if s := strings.TrimSpace(text[:j]); s != "" {
+				out = append(out, s)
+			}
+			text = text[j+m:]
 		}
-		if s := strings.TrimSpace(rest[:j]); s != "" {
-			out = append(out, s)
-		}
-		text = rest[j+len(firstRune(rest[j:])):]
 	}
 	return out
-}
-
-func firstRune(s string) string {
-	for i := range s {
-		if i > 0 {
-			return s[:i]
-		}
-	}
-	return s
 }

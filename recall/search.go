@@ -1,13 +1,10 @@
 package recall
 
 import (
-	"math"
 	"slices"
 	"strings"
-	"unicode/utf8"
+	"time"
 )
-
-var _ = math.Log1p
 
 // Search returns the best entries for a query, trusted lane first. It returns
 // ErrK, ErrEmptyQuery, ErrQuerySize, ErrLane or ErrRange for what cannot be
@@ -17,24 +14,42 @@ func (ix *Index) Search(q Query) (Result, error) {
 	if err := q.check(); err != nil {
 		return Result{}, err
 	}
+	var res Result
+	if r, ok := TimeExpression(q.Text, q.Now, q.Location); ok {
+		res.Time = &r
+	}
 	ix.mu.RLock()
 	defer ix.mu.RUnlock()
-	rd := ix.read(q)
-	rd.within = q.Within
-	res := Result{Ignored: rd.ignored}
+	rd := ix.read(q.Text)
+	rd.within, rd.time = q.Within, res.Time
+	res.Ignored = rd.ignored
+	if len(q.Vector.Values) > 0 {
+		if rd.vector = ix.fits(q.Vector); rd.vector == nil {
+			res.Reason = ReasonNoSpace
+		}
+	}
 	ws := ix.work.Get().(*workspace)
 	defer ix.work.Put(ws)
-	var per [laneCount][]scored
+	var found [laneCount][]Hit
+	held := 0
 	for l := range ix.lanes {
 		if len(q.Lanes) > 0 && !slices.Contains(q.Lanes, Lane(l)) {
 			continue
 		}
-		per[l] = ix.searchLane(Lane(l), &rd, q.K, ws)
+		held += ix.lanes[l].count
+		if ix.lanes[l].count > 0 {
+			found[l] = ix.searchLane(Lane(l), &q, &rd, ws)
+		}
 	}
-	for l := range per {
-		for _, s := range per[l] {
-			d := &ix.lanes[l].docs[s.slot]
-			res.Hits = append(res.Hits, Hit{ID: d.id, Ordinal: d.ordinal, Lane: Lane(l), Score: s.score})
+	res.Hits = merge(found, q.K, ix.params.TrustedShare)
+	if len(res.Hits) == 0 {
+		switch {
+		case held == 0:
+			res.Reason = ReasonEmpty
+		case rd.words == 0 && len(rd.named) == 0 && rd.vector == nil:
+			res.Reason = ReasonNoTerms
+		case res.Reason == ReasonNone:
+			res.Reason = ReasonNoMatch
 		}
 	}
 	return res, nil
@@ -56,7 +71,6 @@ func (q *Query) check() error {
 			return ErrLane
 		}
 	}
-	_ = utf8.RuneError
 	return nil
 }
 
@@ -64,141 +78,102 @@ func (r *Range) valid() bool {
 	return r.Start.IsZero() || r.End.IsZero() || r.Start.Before(r.End)
 }
 
-// scored is a candidate of one lane.
-type scored struct {
-	slot  uint32
-	score float64
-}
-
-// workspace is the scratch memory of one search.
-type workspace struct {
-	turn, win []float64
-	acc       []int32
-	touched   []uint32
-	cands     []uint32
-	sess      []float64
-	sacc      []int32
-	stouched  []uint32
-	sseen     []uint32
-}
-
-func (ws *workspace) size(slots, sessions int) {
-	if len(ws.turn) < slots {
-		ws.turn = make([]float64, slots+slots/4)
-		ws.win = make([]float64, slots+slots/4)
-		ws.acc = make([]int32, slots+slots/4)
-	}
-	if len(ws.sess) < sessions {
-		ws.sess = make([]float64, sessions+sessions/4)
-		ws.sacc = make([]int32, sessions+sessions/4)
-	}
-}
-
-func (ix *Index) searchLane(l Lane, q *query, k int, ws *workspace) []scored {
-	ln := &ix.lanes[l]
-	p := &ix.params
-	ws.size(len(ln.docs), len(ln.sessions))
-	for _, t := range q.terms {
-		ln.scatter(t.id, p, ws)
-	}
-	var maxT, maxW, maxS float64
-	for _, s := range ws.cands {
-		maxT = max(maxT, ws.turn[s])
-		maxW = max(maxW, ws.win[s])
-	}
-	for _, s := range ws.sseen {
-		maxS = max(maxS, ws.sess[s])
-	}
-	out := make([]scored, 0, len(ws.cands))
-	for _, s := range ws.cands {
-		sc := ws.turn[s] / maxT
-		sc += p.WindowWeight * ws.win[s] / maxW
-		if id := ln.docs[s].session; id != noSlot && ln.open > 1 && maxS > 0 {
-			sc += p.SessionWeight * ws.sess[id] / maxS
+// overlaps reports whether the entry was valid or, without a validity, recorded
+// in the range.
+func (r *Range) overlaps(d *doc) bool {
+	start, end := micros(r.Start), micros(r.End)
+	from, to := d.from, d.to
+	if from == noTime && to == noTime {
+		if d.recorded == noTime {
+			return false
 		}
-		out = append(out, scored{s, sc})
-		ws.turn[s], ws.win[s] = 0, 0
+		return (start == noTime || d.recorded >= start) && (end == noTime || d.recorded < end)
 	}
-	for _, s := range ws.sseen {
-		ws.sess[s] = 0
+	return (end == noTime || from == noTime || from < end) && (start == noTime || to == noTime || to > start)
+}
+
+// afterwards is how long what happened in a time is still talked about.
+const afterwards = 7 * 24 * time.Hour
+
+// inTime is 1 for an entry inside the range, one half for one recorded soon
+// after: of what happened on Sunday people speak on Monday.
+func (r *Range) inTime(d *doc) float64 {
+	if r.overlaps(d) {
+		return 1
 	}
-	ws.cands, ws.sseen = ws.cands[:0], ws.sseen[:0]
-	slices.SortFunc(out, func(a, b scored) int {
-		if a.score != b.score {
-			if a.score > b.score {
-				return -1
-			}
+	if !r.End.IsZero() && d.recorded != noTime && d.from == noTime && d.to == noTime {
+		end := micros(r.End)
+		if d.recorded >= end && d.recorded < end+afterwards.Microseconds() {
+			return 0.5
+		}
+	}
+	return 0
+}
+
+// searchLane ranks one lane, and leaves the workspace clean.
+func (ix *Index) searchLane(l Lane, q *Query, rd *query, ws *workspace) []Hit {
+	ln := &ix.lanes[l]
+	ws.size(len(ln.docs), len(ln.sessions), len(ix.dict.terms))
+	s := stage{ix: ix, ln: ln, q: rd, ws: ws, scale: ix.params.scale()}
+	for i, t := range rd.terms {
+		ln.scatter(i, t, &ix.params, ix.window, ws)
+	}
+	for _, p := range rd.phrases {
+		ln.phrase(p, ws)
+	}
+	for _, at := range rd.named {
+		if at.lane == l {
+			ws.find(at.slot).exact = true
+		}
+	}
+	if rd.vector != nil {
+		s.densify()
+	}
+	if len(ws.found) == 0 {
+		return nil
+	}
+	if l == Trusted {
+		s.pickStanding()
+	}
+	s.measure()
+	s.first(max(q.K, ix.params.Depth))
+	s.second()
+	hits := s.hits(q)
+	for _, t := range rd.terms {
+		ws.mark[t.id] = 0
+	}
+	for _, slot := range ws.found {
+		ws.cells[slot] = cell{}
+	}
+	for _, id := range ws.sessHit {
+		ws.sessions[id] = sessionCell{}
+	}
+	ws.found, ws.sessHit = ws.found[:0], ws.sessHit[:0]
+	return hits
+}
+
+// merge gives the trusted lane its share of k, the others the rest by score,
+// and what one side leaves to the other.
+func merge(found [laneCount][]Hit, k int, share float64) []Hit {
+	trusted := found[Trusted]
+	var others []Hit
+	for _, hits := range found[Trusted+1:] {
+		others = append(others, hits...)
+	}
+	slices.SortStableFunc(others, func(a, b Hit) int {
+		switch {
+		case a.Score > b.Score:
+			return -1
+		case a.Score < b.Score:
 			return 1
 		}
-		if ln.docs[a.slot].before(&ln.docs[b.slot]) {
-			return -1
-		}
-		return 1
+		return 0
 	})
-	return out[:min(k, len(out))]
-}
-
-func idf(n, df int) float64 {
-	return math.Log(1 + (float64(n)-float64(df)+0.5)/(float64(df)+0.5))
-}
-
-// scatter adds one term to the scores of a lane.
-func (ln *lane) scatter(t uint32, p *Params, ws *workspace) {
-	if int(t) >= len(ln.posts) || len(ln.posts[t]) == 0 {
-		return
+	quota := int(share*float64(k) + 0.5)
+	n := min(len(trusted), max(quota, k-len(others)), k)
+	m := min(len(others), k-n)
+	if m == 0 {
+		return trusted[:n]
 	}
-	list := ln.posts[t]
-	r := 2 * len(p.Window)
-	w := idf(ln.count, len(list)) * (p.K1 + 1)
-	avg := float64(ln.length) / float64(ln.count)
-	for _, e := range list {
-		s := e.slot()
-		d := &ln.docs[s]
-		tf := float64(e.tf())
-		if ws.turn[s] == 0 && ws.win[s] == 0 {
-			ws.cands = append(ws.cands, s)
-		}
-		ws.turn[s] += w * tf / (tf + p.K1*(1-p.B+p.B*float64(d.length)/avg))
-		if ws.acc[s] == 0 {
-			ws.touched = append(ws.touched, s)
-		}
-		ws.acc[s] += 64 * e.tf()
-		for i, n := range ln.near[int(s)*r : (int(s)+1)*r] {
-			if n == noSlot {
-				continue
-			}
-			if ws.acc[n] == 0 {
-				ws.touched = append(ws.touched, n)
-			}
-			ws.acc[n] += int32(p.Window[i/2]) * e.tf()
-		}
-		if d.session != noSlot {
-			if ws.sacc[d.session] == 0 {
-				ws.stouched = append(ws.stouched, d.session)
-			}
-			ws.sacc[d.session] += e.tf()
-		}
-	}
-	ww := idf(ln.count, len(ws.touched)) * (p.K1 + 1)
-	avgW := float64(ln.winLen) / 64 / float64(ln.count)
-	for _, s := range ws.touched {
-		if ws.turn[s] == 0 && ws.win[s] == 0 {
-			ws.cands = append(ws.cands, s)
-		}
-		tf := float64(ws.acc[s]) / 64
-		ws.win[s] += ww * tf / (tf + p.K1*(1-p.B+p.B*float64(ln.docs[s].winLen)/64/avgW))
-		ws.acc[s] = 0
-	}
-	ws.touched = ws.touched[:0]
-	ws2 := idf(ln.open, len(ws.stouched)) * (p.K1 + 1)
-	avgS := float64(ln.sessLen) / float64(max(1, ln.open))
-	for _, s := range ws.stouched {
-		if ws.sess[s] == 0 {
-			ws.sseen = append(ws.sseen, s)
-		}
-		tf := float64(ws.sacc[s])
-		ws.sess[s] += ws2 * tf / (tf + p.K1*(1-p.B+p.B*float64(ln.sessions[s].length)/avgS))
-		ws.sacc[s] = 0
-	}
-	ws.stouched = ws.stouched[:0]
+	return append(slices.Clip(trusted[:n]), others[:m]...)
 }

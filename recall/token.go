@@ -23,31 +23,24 @@ type Token struct {
 // Tokenizer turns texts into terms. It is immutable and safe for concurrent
 // use.
 type Tokenizer struct {
-	language string // a Snowball language, or "" for none
-	stop     map[string]struct{}
+	language string   // a Snowball language, or "" for none
+	lex      *lexicon // empty but for English
 }
 
 // NewTokenizer makes a tokeniser that stems in the given language: english,
 // spanish, french, russian, swedish, norwegian, hungarian, or "none". Scripts
 // without spaces are cut into bigrams whatever the language.
 func NewTokenizer(language string) (*Tokenizer, error) {
-	t := &Tokenizer{stop: map[string]struct{}{}}
 	switch language {
+	case "", "english":
+		return &Tokenizer{language: "english", lex: english()}, nil
 	case "none":
-		return t, nil
-	case "":
-		language = "english"
+		return &Tokenizer{lex: &lexicon{}}, nil
 	}
 	if _, err := snowball.Stem("probe", language, true); err != nil {
 		return nil, ErrParams
 	}
-	t.language = language
-	if language == "english" {
-		for w := range strings.FieldsSeq(englishStop) {
-			t.stop[w] = struct{}{}
-		}
-	}
-	return t, nil
+	return &Tokenizer{language: language, lex: &lexicon{}}, nil
 }
 
 // Tokens returns the tokens of a text in order. Any bytes are fit to be read:
@@ -63,8 +56,11 @@ func (t *Tokenizer) Tokens(text string) []Token {
 
 // term maps a folded surface form to what is indexed.
 func (t *Tokenizer) term(surface string) (term string, stop bool) {
-	if _, ok := t.stop[surface]; ok {
+	if _, ok := t.lex.stop[surface]; ok {
 		return surface, true
+	}
+	if base, ok := t.lex.base[surface]; ok {
+		surface = base
 	}
 	if t.language == "" || !t.stems(surface) {
 		return surface, false
