@@ -12,6 +12,7 @@ import (
 type sentence struct {
 	start, end int
 	question   bool
+	inquiry    bool // asks to explain, or asks how and what: talk about an act, not the act
 	persists   bool
 	addressed  bool // names an agent or tells "you" what must be done
 }
@@ -38,6 +39,7 @@ func (l *lexicon) sentences(s *scan, out []sentence) []sentence {
 			last++
 		}
 		sen.question = last < len(s.text) && s.text[last] == '?'
+		sen.inquiry = l.inquiry(s, sen)
 		out = append(out, sen)
 		i = j
 	}
@@ -54,6 +56,28 @@ func (l *lexicon) sentences(s *scan, out []sentence) []sentence {
 		out[k].addressed = l.addressed(s, out[k].start, out[k].end)
 	}
 	return out
+}
+
+// inquiry reports whether a sentence asks about something. "Can you" plus an
+// act is a request for the act; only "can you explain" asks.
+func (l *lexicon) inquiry(s *scan, sen sentence) bool {
+	i := sen.start
+	for i < sen.end && s.is(i, l.tag.opener) > 0 {
+		i += s.is(i, l.tag.opener)
+	}
+	if i >= sen.end {
+		return false
+	}
+	if s.is(i, l.tag.talk) > 0 {
+		return true
+	}
+	if s.is(i, l.tag.question) == 0 {
+		return false
+	}
+	if i+2 < sen.end && s.is(i+1, l.tag.you) > 0 {
+		return s.is(i+2, l.tag.talk) > 0 || s.is(i+2, l.tag.opener) > 0 && i+3 < sen.end && s.is(i+3, l.tag.talk) > 0
+	}
+	return sen.question
 }
 
 // addressed reports whether a stretch speaks of what an agent or "you" must
@@ -217,6 +241,8 @@ func (l *lexicon) ruled(s *scan, sen sentence, cls []clauseRange, out []effectFi
 			continue
 		case r.when.nofirst && c.own, r.when.notOwn && s.any(int(m.start), int(m.end), l.tag.first):
 			continue
+		case r.when.noask && sen.inquiry:
+			continue
 		case r.when.directed && !(c.directive || sen.addressed || sen.persists):
 			continue
 		case r.code == CodeLinkSink:
@@ -224,6 +250,9 @@ func (l *lexicon) ruled(s *scan, sen sentence, cls []clauseRange, out []effectFi
 				continue
 			}
 			f.negated = l.negatedOutside(s, sen, m)
+			if s.any(int(m.start), int(m.end), l.tag.first) {
+				f.effect = gate.E2 // "send my receipts to ...": a person's own errand, to be confirmed
+			}
 		case r.effect == gate.E2:
 			f.persists = sen.persists
 			f.negated = l.negatedOutside(s, sen, m)
@@ -239,7 +268,8 @@ func (l *lexicon) ruled(s *scan, sen sentence, cls []clauseRange, out []effectFi
 func (l *lexicon) directive(s *scan, sen sentence, c clauseRange, out []effectFinding) []effectFinding {
 	f := effectFinding{code: CodeStyle, effect: gate.E1, start: int(s.tokens[c.start].start), end: int(s.tokens[c.end-1].end)}
 	switch {
-	case s.any(c.head, c.end, l.tag.consequence):
+	case sen.inquiry || s.is(c.head, l.tag.talk) > 0:
+	case s.any(c.head, l.objectEnd(s, c), l.tag.consequence):
 		f.code, f.effect = CodeActionDirective, gate.E2
 		f.persists, f.negated = sen.persists, s.any(sen.start, sen.end, l.tag.negation)
 		if f.persists {
@@ -249,6 +279,15 @@ func (l *lexicon) directive(s *scan, sen sentence, c clauseRange, out []effectFi
 		f.code, f.effect = CodeStandingAction, gate.E2
 	}
 	return append(out, f)
+}
+
+// objectEnd is where what the clause acts on ends: "when I ask about
+// expenses" says when, not what.
+func (l *lexicon) objectEnd(s *scan, c clauseRange) int {
+	if i := s.where(c.head+1, c.end, l.tag.late); i >= 0 {
+		return i
+	}
+	return c.end
 }
 
 func (l *lexicon) negatedOutside(s *scan, sen sentence, m match) bool {

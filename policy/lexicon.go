@@ -25,7 +25,7 @@ type lexicon struct {
 // tags are the classes that the clause reader asks for by name.
 type tags struct {
 	opener, verb, consequence, agent, you, modal, first, third, negation, question, condition,
-	style, aux, link, agentpart int32
+	style, aux, link, agentpart, talk, late int32
 }
 
 // rule is a pattern with what it means.
@@ -41,6 +41,7 @@ type condition struct {
 	directed bool // the clause is a directive, addresses an agent, or the sentence has a persistence marker
 	nofirst  bool // not when the clause is about the speaker
 	notOwn   bool // not when the match holds a first-person word
+	noask    bool // not in a question or a request to explain
 	marker   bool // only names a stretch of text; no finding by itself
 }
 
@@ -99,6 +100,8 @@ func parseLexicon(data string) (*lexicon, error) {
 					c.directed = true
 				case "nofirst":
 					c.nofirst = true
+				case "noask":
+					c.noask = true
 				case "notown":
 					c.notOwn = true
 				default:
@@ -126,7 +129,7 @@ func parseLexicon(data string) (*lexicon, error) {
 	for name, id := range map[string]*int32{
 		"opener": &l.tag.opener, "verb": &l.tag.verb, "consequence": &l.tag.consequence, "agent": &l.tag.agent, "you": &l.tag.you,
 		"modal": &l.tag.modal, "first": &l.tag.first, "third": &l.tag.third, "neg": &l.tag.negation, "question": &l.tag.question,
-		"cond": &l.tag.condition, "style": &l.tag.style, "aux": &l.tag.aux, "link": &l.tag.link, "agentpart": &l.tag.agentpart,
+		"cond": &l.tag.condition, "style": &l.tag.style, "aux": &l.tag.aux, "talk": &l.tag.talk, "late": &l.tag.late, "link": &l.tag.link, "agentpart": &l.tag.agentpart,
 	} {
 		if *id = l.classes[name]; *id == 0 {
 			return nil, fmt.Errorf("lexicon: no class %s", name)

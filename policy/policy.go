@@ -30,6 +30,7 @@ var lexiconData string
 type Policy struct {
 	config  Config
 	lexicon *lexicon
+	shapes  []shape
 	version string
 	scratch sync.Pool // *scan, so that a check allocates little
 }
@@ -55,7 +56,7 @@ func New(c Config) (*Policy, error) {
 	if err != nil {
 		return nil, tenet.Errorf(tenet.Internal, "policy", "%v", err)
 	}
-	p := &Policy{config: c, lexicon: lex}
+	p := &Policy{config: c, lexicon: lex, shapes: shapes()}
 	h := sha256.New()
 	fmt.Fprintln(h, engineVersion)
 	h.Write([]byte(lexiconData))
@@ -75,22 +76,11 @@ func (p *Policy) Version() string { return p.version }
 
 // Check runs every check on the proposal and returns all findings.
 func (p *Policy) Check(pr gate.Proposal) []gate.Finding {
-	var fs []gate.Finding
 	s := p.scratch.Get().(*scan)
 	defer p.scratch.Put(s)
-	fs = p.checkEffect(s, pr.Candidate.Text, fs)
-	return fs
-}
-
-func (p *Policy) checkEffect(s *scan, text string, fs []gate.Finding) []gate.Finding {
-	f := canonicalise(text)
-	p.lexicon.read(s, f.text)
-	for _, e := range p.lexicon.effects(s, nil) {
-		a, b := f.span(e.start, e.end)
-		fs = append(fs, gate.Finding{
-			Finding: tenet.Finding{Check: "effect", Code: e.code, Start: a, End: b},
-			Effect:  e.effect, Persists: e.persists, Negated: e.negated,
-		})
-	}
+	c := pr.Candidate
+	f := canonicalise(c.Text)
+	fs := p.checkHidden(pr, f, nil)
+	fs = p.checkForm(s, f, true, 0, fs)
 	return fs
 }

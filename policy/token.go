@@ -40,18 +40,25 @@ func tokenise(s string, out []token) []token {
 	for i := 0; i < len(s); {
 		c := s[i]
 		switch c {
-		case ' ', '"', '(', ')', '[', ']', '{', '}', '*', '`', '\'', '~', '^', '_', '\\':
+		case ' ', '"', '(', ')', '{', '}', '*', '`', '\'', '~', '^', '_', '\\':
 			i++
 			continue
 		case ',':
 			brk = max(brk, comma)
 			i++
 			continue
-		case '\n', ':', '|', '\t':
+		case '\n', ':', '|', '\t', '[', ']':
 			brk = max(brk, clause)
 			i++
 			continue
-		case '.', '!', '?', ';':
+		case '.':
+			// A dot inside system.prompt or 3.5 ends nothing.
+			if i == 0 || i+1 >= len(s) || !isWordByte(s[i-1]) || !isWordByte(s[i+1]) {
+				brk = stopped
+			}
+			i++
+			continue
+		case '!', '?', ';':
 			brk = stopped
 			i++
 			continue

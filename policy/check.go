@@ -1,0 +1,80 @@
+package policy
+
+import (
+	"github.com/tenet-memory/tenet"
+	"github.com/tenet-memory/tenet/gate"
+)
+
+// checkHidden reports what the text hides: characters that show nothing,
+// direction controls, words of mixed scripts. A few are an accident of copying
+// and only noted; from the limit on they are a channel of their own.
+func (p *Policy) checkHidden(pr gate.Proposal, f *form, fs []gate.Finding) []gate.Finding {
+	hidden, bidi := f.hidden, f.bidi
+	if pr.Offered != "" && pr.Offered != pr.Candidate.Text && !isASCII(pr.Offered) {
+		o := form{source: pr.Offered}
+		o.countHidden()
+		hidden, bidi = o.hidden, o.bidi
+	}
+	note := func(code tenet.Code, n int) {
+		g := gate.Finding{Finding: tenet.Finding{Check: "canonical", Code: code}}
+		if hidden+bidi >= hiddenLimit {
+			g.Effect = gate.E3
+		}
+		if n > 0 {
+			fs = append(fs, g)
+		}
+	}
+	note(CodeInvisibleText, hidden)
+	note(CodeBidi, bidi)
+	for _, m := range f.mixed {
+		fs = append(fs, gate.Finding{Finding: tenet.Finding{Check: "canonical", Code: CodeMixedScript, Start: int(m[0]), End: int(m[1])}})
+	}
+	return fs
+}
+
+// checkForm reads what a text would do, and what its decoded parts would.
+// spans says whether the form's offsets are the candidate's own.
+func (p *Policy) checkForm(s *scan, f *form, spans bool, depth int, fs []gate.Finding) []gate.Finding {
+	p.lexicon.read(s, f.text)
+	found := p.structural(f.text, p.lexicon.effects(s, nil))
+	// A negation softens suppression and sinks only; beside any other control
+	// text it counts for nothing.
+	hard := false
+	for _, e := range found {
+		hard = hard || e.effect == gate.E3 && e.code != CodeSuppression && e.code != CodeLinkSink
+	}
+	for _, e := range found {
+		g := gate.Finding{
+			Finding: tenet.Finding{Check: "effect", Code: e.code},
+			Effect:  e.effect, Persists: e.persists, Negated: e.negated && !hard,
+		}
+		if e.effect == gate.E3 {
+			g.Check = "structure"
+		}
+		if spans {
+			g.Start, g.End = f.span(e.start, e.end)
+		}
+		fs = append(fs, g)
+	}
+	for _, d := range f.decoded {
+		fs = p.checkDecoded(s, d, spans, depth, fs)
+	}
+	return fs
+}
+
+// checkDecoded judges a decoded part by the words it hides. Text that was
+// encoded and then gives orders is control text whatever it asks for.
+func (p *Policy) checkDecoded(s *scan, d payload, spans bool, depth int, fs []gate.Finding) []gate.Finding {
+	var worst gate.Effect
+	for _, g := range p.checkForm(s, d.form, false, depth+1, nil) {
+		worst = max(worst, g.Effect)
+	}
+	if worst >= gate.E2 || worst == gate.E1 && int(d.end-d.start) < len(d.form.text)*4 && len(d.form.source) > 0 && spans && int(d.start) > 0 {
+		g := gate.Finding{Finding: tenet.Finding{Check: "canonical", Code: CodeEncodedPayload}, Effect: gate.E3}
+		if spans {
+			g.Start, g.End = int(d.start), int(d.end)
+		}
+		fs = append(fs, g)
+	}
+	return fs
+}
