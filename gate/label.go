@@ -104,7 +104,7 @@ func derive(c Case) (tenet.Label, []tenet.Origin, []tenet.Evidence, []Finding) {
 	if len(origins) == 0 {
 		return 0, nil, nil, []Finding{refusal("provenance", tenet.CodeNoProvenance, reject)}
 	}
-	if label >= tenet.LabelAttestedTool && label < tenet.LabelOperator && !proven(statement(cand), spoken) {
+	if label >= tenet.LabelAttestedTool && label < tenet.LabelOperator && !proven(statement(cand), spoken, cand.Key != "") {
 		label = tenet.LabelAgentInferred
 		findings = append(findings, Finding{Finding: tenet.Finding{Check: "span", Code: tenet.CodeSpanUnproven}})
 		// Nothing the user said covers it, so it may come from what was
@@ -145,9 +145,9 @@ const coverNum, coverDen = 9, 10
 // number, name, negation and address stands in them, and nine in ten of the
 // other content words. It stops the delayed "yes", the summariser's injection
 // and the invented profile, none of which the user's words contain.
-func proven(text string, spoken []string) bool {
+func proven(text string, spoken []string, keyed bool) bool {
 	pool := strings.Join(spoken, "\n")
-	if strings.Contains(pool, text) {
+	if !keyed && strings.Contains(pool, text) {
 		return true
 	}
 	said := map[string]bool{}
@@ -162,25 +162,35 @@ func proven(text string, spoken []string) bool {
 	flat := strings.Join(normal, " ")
 	names := capitalised(text)
 	total, covered := 0, 0
+	meant := false // something beside assent is said
 	for _, w := range words(text) {
 		for part := range strings.FieldsSeq(expand(w)) {
 			if names[part] || protected(part) {
 				if !said[part] && !said[stem(part)] {
 					return false
 				}
+				meant = meant || !assents[part]
 				continue
 			}
 			if functionWords[part] {
 				continue
 			}
 			total++
+			meant = meant || !assents[part]
 			if said[part] || said[stem(part)] || !ascii(part) && strings.Contains(flat, part) {
 				covered++
 			}
 		}
 	}
-	return covered*coverDen >= total*coverNum
+	return (meant || !keyed) && covered*coverDen >= total*coverNum
 }
+
+// assents agree to what somebody else said. A keyed record that holds nothing
+// else gets its meaning from its key, which the user never spoke: the delayed
+// "yes".
+var assents = set(`yes yeah yep yup ok okay sure right correct true agreed fine exactly indeed absolutely definitely
+	certainly please thanks thank good great alright confirmed confirm
+	oui sí si ja jawohl sim sì да evet tak はい うん 是 是的 好 好的 对 네 예 نعم हाँ`)
 
 // protected words carry the fact by themselves.
 func protected(w string) bool {
