@@ -38,28 +38,33 @@ func (s *stage) explain(c *scored) *Explanation {
 	e := c.parts
 	p, d := &s.ix.params, &s.ln.docs[c.slot]
 	var passages []float64
-	if s.longest > 0 && passageCount(len(d.seq)) > 1 {
+	if s.passages > 0 && passageCount(len(d.seq)) > 1 {
 		passages = make([]float64, len(s.q.terms))
 		s.passage(c.slot, passages)
 	}
+	keep := 1 - s.dense
 	for i, t := range s.q.terms {
 		own := s.ln.turnPart(c.slot, t, p)
-		part := TermPart{Term: t.text, Kin: t.kin, Turn: over(own, s.best.turn)}
-		part.Window, part.Session = p.WindowWeight*part.Turn, p.SessionWeight*part.Turn
-		if d.session != noSlot {
-			part.Window = p.WindowWeight * over(s.ln.windowPart(c.slot, t, p, s.ix.window, s.ws.winDF[i]), s.best.win)
+		turn := over(own, s.turn)
+		part := TermPart{
+			Term: t.text, Kin: t.kin,
+			Turn: keep * turn, Window: keep * p.WindowWeight * turn, Session: keep * p.SessionWeight * turn,
+		}
+		if id := s.ln.hot[c.slot].session; id != noSlot {
+			part.Window = 0
+			if s.ws.place[i] != noPlace {
+				part.Window = keep * p.WindowWeight * over(s.ln.windowPart(c.slot, t, p, s.ix.window), s.win)
+			}
 			if s.ln.open > 1 {
-				part.Session = p.SessionWeight * over(s.ln.sessionPart(d.session, t, p, s.ws.sessDF[i]), s.best.sess)
+				part.Session = keep * p.SessionWeight * over(s.ln.sessionPart(id, t, p, s.ws.sessDF[i]), s.sess)
 			}
 		}
-		if s.longest > 0 {
+		if s.passages > 0 {
 			if passages != nil {
 				own = passages[i]
 			}
-			part.Turn = (1-p.PassageShare)*part.Turn + p.PassageShare*own/s.longest
+			part.Turn = (1-p.PassageShare)*part.Turn + keep*p.PassageShare*own/s.passages
 		}
-		keep := 1 - s.dense
-		part.Turn, part.Window, part.Session = keep*part.Turn, keep*part.Window, keep*part.Session
 		if part.Turn+part.Window+part.Session > 0 {
 			e.Terms = append(e.Terms, part)
 		}
@@ -69,10 +74,7 @@ func (s *stage) explain(c *scored) *Explanation {
 
 // frequency is how often an entry holds a term, weighted by field.
 func (ln *lane) frequency(slot, term uint32) int32 {
-	if int(term) >= len(ln.posts) {
-		return 0
-	}
-	list := ln.posts[term]
+	list := ln.list(term)
 	i, ok := slices.BinarySearchFunc(list, slot, func(p posting, s uint32) int { return cmp.Compare(p.slot(), s) })
 	if !ok {
 		return 0
@@ -86,10 +88,10 @@ func (ln *lane) turnPart(slot uint32, t queryTerm, p *Params) float64 {
 		return 0
 	}
 	base, slope := bend(p.K1, p.B, float64(ln.length)/float64(ln.count))
-	return t.weight * idf(ln.count, len(ln.posts[t.id])) * (p.K1 + 1) * tf / (tf + base + slope*float64(ln.docs[slot].length))
+	return t.weight * idf(ln.count, len(ln.posts[t.id])) * (p.K1 + 1) * tf / (tf + base + slope*float64(ln.hot[slot].length))
 }
 
-func (ln *lane) windowPart(slot uint32, t queryTerm, p *Params, window []reach, df int) float64 {
+func (ln *lane) windowPart(slot uint32, t queryTerm, p *Params, window []reach) float64 {
 	acc := 64 * ln.frequency(slot, t.id)
 	near := ln.near[int(slot)*2*len(window):]
 	for k, w := range window {
@@ -105,7 +107,7 @@ func (ln *lane) windowPart(slot uint32, t queryTerm, p *Params, window []reach, 
 	}
 	base, slope := bend(64*p.WindowK1, p.WindowB, float64(ln.winLen)/float64(ln.count))
 	tf := float64(acc)
-	return t.weight * idf(ln.count, df) * (p.WindowK1 + 1) * tf / (tf + base + slope*float64(ln.docs[slot].winLen))
+	return t.weight * idf(ln.count, len(ln.posts[t.id])) * (p.WindowK1 + 1) * tf / (tf + base + slope*float64(ln.docs[slot].winLen))
 }
 
 func (ln *lane) sessionPart(id uint32, t queryTerm, p *Params, df int) float64 {

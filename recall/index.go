@@ -154,11 +154,11 @@ func (ix *Index) add(e *Entry, seq []uint32, freqs []termFreq) ([]uint32, []term
 	d := doc{
 		id: e.ID, key: foldKey(e.Key), ordinal: e.Ordinal, position: e.Position, live: true,
 		recorded: micros(e.RecordedAt), from: micros(e.ValidFrom), to: micros(e.ValidTo),
-		seq: slices.Clone(seq), body: uint32(body), length: int32(length), sign: sign,
-		speaker: ix.speaker(e.Speaker), standing: cues.standing(), prefers: cues.preference,
+		seq: slices.Clone(seq), body: uint32(body), sign: sign, standing: cues.standing(),
 	}
+	h := hotDoc{length: int32(length), speaker: ix.speaker(e.Speaker), prefers: cues.preference}
 	ln := &ix.lanes[e.Lane]
-	at := place{e.Lane, ln.insert(d, e.Session, freqs, ix.window)}
+	at := place{e.Lane, ln.insert(d, h, e.Session, freqs, ix.window)}
 	ix.where[e.ID] = at
 	if k := d.key; k != "" {
 		ix.keys[k] = append(ix.keys[k], at)
@@ -198,7 +198,7 @@ func (ix *Index) drop(id string) bool {
 			ix.keys[k] = list
 		}
 	}
-	ix.forget(ln.docs[at.slot].speaker)
+	ix.forget(ln.hot[at.slot].speaker)
 	ln.remove(at.slot, ix.window, ix.dim)
 	slices.Sort(terms)
 	for _, t := range slices.Compact(terms) {

@@ -33,13 +33,18 @@ type doc struct {
 	sign     uint64   // a bit for each term of the body, to compare sets cheaply
 	position int
 	body     uint32 // where the body starts in seq
-	session  uint32
-	speaker  uint32 // noSlot where there is none
-	length   int32  // weighted number of terms
-	winLen   int32  // the same with the neighbours', in 1/64
+	winLen   int32  // length with the neighbours', in 1/64
 	live     bool
 	standing bool // an instruction for every question
-	prefers  bool // states a preference
+}
+
+// hotDoc is what scoring reads of every entry that holds a term, kept apart so
+// that it stays in the cache.
+type hotDoc struct {
+	length  int32  // weighted number of terms
+	session uint32 // noSlot where there is none
+	speaker uint32 // noSlot where there is none
+	prefers bool   // states a preference
 }
 
 // session lists the slots of one conversation in order.
@@ -52,6 +57,7 @@ type session struct {
 // lane is the index of one class of trust.
 type lane struct {
 	docs     []doc
+	hot      []hotDoc
 	free     []uint32
 	near     []uint32 // per slot: neighbours at -1, +1, -2, +2, ...
 	posts    [][]posting
@@ -103,14 +109,14 @@ func (ln *lane) precedes(a, b uint32) int {
 }
 
 // insert stores the document and its postings and links it with its neighbours.
-func (ln *lane) insert(d doc, name string, freqs []termFreq, window []reach) uint32 {
+func (ln *lane) insert(d doc, h hotDoc, name string, freqs []termFreq, window []reach) uint32 {
 	var slot uint32
 	if n := len(ln.free); n > 0 {
 		slot, ln.free = ln.free[n-1], ln.free[:n-1]
-		ln.docs[slot] = d
+		ln.docs[slot], ln.hot[slot] = d, h
 	} else {
 		slot = uint32(len(ln.docs))
-		ln.docs = append(ln.docs, d)
+		ln.docs, ln.hot = append(ln.docs, d), append(ln.hot, h)
 		for range 2 * len(window) {
 			ln.near = append(ln.near, noSlot)
 		}
@@ -122,7 +128,7 @@ func (ln *lane) insert(d doc, name string, freqs []termFreq, window []reach) uin
 		ln.posts[f.term] = addPosting(ln.posts[f.term], makePosting(slot, f.n))
 	}
 	ln.count++
-	ln.length += int64(d.length)
+	ln.length += int64(h.length)
 	if d.standing {
 		ln.standing = append(ln.standing, slot)
 	}
@@ -156,20 +162,20 @@ func (ln *lane) remove(slot uint32, window []reach, dim int) {
 		ln.standing = slices.Delete(ln.standing, i, i+1)
 	}
 	ln.count--
-	ln.length -= int64(d.length)
+	ln.length -= int64(ln.hot[slot].length)
 	if (int(slot)+1)*dim <= len(ln.vectors) {
 		clear(ln.vectors[int(slot)*dim : (int(slot)+1)*dim])
 	}
-	*d = doc{}
+	*d, ln.hot[slot] = doc{}, hotDoc{}
 	ln.free = append(ln.free, slot)
 }
 
 // join puts the slot into its session.
 func (ln *lane) join(slot uint32, name string, window []reach) {
-	d := &ln.docs[slot]
-	d.session = noSlot
+	d, h := &ln.docs[slot], &ln.hot[slot]
+	h.session = noSlot
 	if name == "" {
-		d.winLen = 64 * d.length
+		d.winLen = 64 * h.length
 		ln.winLen += int64(d.winLen)
 		return
 	}
@@ -188,15 +194,15 @@ func (ln *lane) join(slot uint32, name string, window []reach) {
 		ln.names[name] = id
 		ln.open++
 	}
-	d.session = id
+	h.session = id
 	s := &ln.sessions[id]
 	at := len(s.members)
 	if at > 0 && ln.precedes(s.members[at-1], slot) > 0 {
 		at, _ = slices.BinarySearchFunc(s.members, slot, ln.precedes)
 	}
 	s.members = slices.Insert(s.members, at, slot)
-	s.length += int64(d.length)
-	ln.sessLen += int64(d.length)
+	s.length += int64(h.length)
+	ln.sessLen += int64(h.length)
 	ln.inSess++
 	ln.relink(s, at, window)
 }
@@ -205,21 +211,22 @@ func (ln *lane) join(slot uint32, name string, window []reach) {
 func (ln *lane) leave(slot uint32, window []reach) {
 	d := &ln.docs[slot]
 	ln.winLen -= int64(d.winLen)
-	if d.session == noSlot {
+	h := &ln.hot[slot]
+	if h.session == noSlot {
 		return
 	}
-	s := &ln.sessions[d.session]
+	s := &ln.sessions[h.session]
 	at, _ := slices.BinarySearchFunc(s.members, slot, ln.precedes)
 	s.members = slices.Delete(s.members, at, at+1)
-	s.length -= int64(d.length)
-	ln.sessLen -= int64(d.length)
+	s.length -= int64(h.length)
+	ln.sessLen -= int64(h.length)
 	ln.inSess--
 	for i := range 2 * len(window) {
 		ln.near[int(slot)*2*len(window)+i] = noSlot
 	}
 	if len(s.members) == 0 {
 		delete(ln.names, s.name)
-		ln.freeSess = append(ln.freeSess, d.session)
+		ln.freeSess = append(ln.freeSess, h.session)
 		*s = session{}
 		ln.open--
 		return
@@ -235,16 +242,16 @@ func (ln *lane) relink(s *session, at int, window []reach) {
 		near := ln.near[int(slot)*2*r : (int(slot)+1)*2*r]
 		d := &ln.docs[slot]
 		ln.winLen -= int64(d.winLen)
-		d.winLen = 64 * d.length
+		d.winLen = 64 * ln.hot[slot].length
 		for k, w := range window {
 			near[2*k], near[2*k+1] = noSlot, noSlot
 			if j := i - k - 1; j >= 0 {
 				near[2*k] = s.members[j]
-				d.winLen += w.before * ln.docs[s.members[j]].length
+				d.winLen += w.before * ln.hot[s.members[j]].length
 			}
 			if j := i + k + 1; j < len(s.members) {
 				near[2*k+1] = s.members[j]
-				d.winLen += w.after * ln.docs[s.members[j]].length
+				d.winLen += w.after * ln.hot[s.members[j]].length
 			}
 		}
 		ln.winLen += int64(d.winLen)

@@ -39,7 +39,7 @@ type Params struct {
 	ExactBoost    float64 // likewise, for a quoted phrase, an id or a key named in the query
 	DenseAlpha    float64 // share of the dense score where there is one, 0 to 1
 
-	Depth         int     // hits of the first stage that the second looks at, at least k
+	Depth         int     // candidates of the first look, and of the third; at least k
 	NearDuplicate float64 // Jaccard of term sets from which hits are folded
 	Lambda        float64 // relevance against novelty in Spread
 	SpreadDepth   int     // how many hits Spread re-orders

@@ -1,19 +1,21 @@
 package recall
 
 import (
+	"cmp"
 	"math"
 	"slices"
 )
 
 // workspace is the scratch memory of one search.
 type workspace struct {
-	cells    []cell // by slot; all zero between searches
-	found    []uint32
-	touched  []uint32
+	cells    []cell   // by slot; all zero between searches
+	found    []uint32 // the slots whose cell is not zero
 	sessions []sessionCell
-	opened   []uint32
-	sessHit  []uint32
-	mark     []uint8 // by term number: 1 + place in query.terms
+	opened   []uint32 // sessions that hold the term at hand
+	sessHit  []uint32 // sessions whose cell is not zero
+	sessDF   [maxTerms]int
+	place    [maxTerms]uint8 // of a term in the cells' freqs, or noPlace
+	mark     []uint8         // by term number: 1 + place in query.terms
 	top      []scored
 	passages []passage
 	counts   []int32
@@ -21,17 +23,28 @@ type workspace struct {
 	gaps     []int32
 	dense    []float64
 	near     []float64
-	winDF    [maxTerms]int // windows, and sessions, that hold each query term
-	sessDF   [maxTerms]int
 }
 
-// cell is what one search knows of one entry.
+// windowTerms is how many terms of a query lend to the windows of neighbours:
+// the rarest ones, since the others tell little.
+const windowTerms = 10
+
+const noPlace = 0xff
+
+// cell is what one search knows of one entry. Four of them share a cache line:
+// most of the time of a search goes into visiting them.
 type cell struct {
-	turn, win float64
-	acc       int32 // window frequency of the term at hand, in 1/64
-	exact     bool
-	found     bool
+	turn  float32
+	freqs [windowTerms]uint8
+	state uint8
+	_     uint8
 }
+
+const (
+	stateFound uint8 = 1 << iota
+	stateExact
+	stateTop // already among the candidates
+)
 
 type sessionCell struct {
 	score float64
@@ -42,12 +55,10 @@ type sessionCell struct {
 type scored struct {
 	slot    uint32
 	score   float64
+	win     float64
 	passage float64
 	parts   Explanation
 }
-
-// maxima normalise the scores of one lane for one query.
-type maxima struct{ turn, win, sess float64 }
 
 func (ws *workspace) size(slots, sessions, terms int) {
 	if len(ws.cells) < slots {
@@ -65,130 +76,155 @@ func idf(n, df int) float64 {
 	return math.Log(1 + (float64(n)-float64(df)+0.5)/(float64(df)+0.5))
 }
 
-func (ws *workspace) find(slot uint32) *cell {
-	c := &ws.cells[slot]
-	if !c.found {
-		c.found = true
-		ws.found = append(ws.found, slot)
-	}
-	return c
-}
-
-// scatter adds one term to the scores of a lane: of the entries that hold it,
-// of the windows around them and of their sessions. Products are converted
-// before they are added so that no machine fuses the two.
-func (ln *lane) scatter(i int, t queryTerm, p *Params, window []reach, ws *workspace) {
-	ws.winDF[i], ws.sessDF[i] = 0, 0
-	if int(t.id) >= len(ln.posts) || len(ln.posts[t.id]) == 0 {
-		return
-	}
-	list := ln.posts[t.id]
-	w := t.weight * idf(ln.count, len(list)) * (p.K1 + 1)
-	base, slope := bend(p.K1, p.B, float64(ln.length)/float64(ln.count))
-	for _, e := range list {
-		s, tf := e.slot(), float64(e.tf())
-		c := ws.find(s)
-		c.turn += w * tf / (tf + base + float64(slope*float64(ln.docs[s].length)))
-	}
-	if ln.inSess == 0 || p.WindowWeight == 0 && p.SessionWeight == 0 {
-		return
-	}
-	ws.winDF[i] = ln.scatterWindow(t, list, p, window, ws)
-	ws.sessDF[i] = ln.scatterSessions(t, list, p, ws)
-}
-
 // bend splits k1 * (1 - b + b * length / average) into a constant and a slope.
 func bend(k1, b, average float64) (base, slope float64) {
 	return k1 * (1 - b), k1 * b / average
 }
 
-func (ln *lane) scatterWindow(t queryTerm, list []posting, p *Params, window []reach, ws *workspace) int {
-	r := 2 * len(window)
-	for _, e := range list {
-		s, tf := e.slot(), e.tf()
-		c := &ws.cells[s]
-		if c.acc == 0 {
-			ws.touched = append(ws.touched, s)
-		}
-		c.acc += 64 * tf
-		near := ln.near[int(s)*r : (int(s)+1)*r]
-		for k := range window {
-			if n := near[2*k]; n != noSlot { // for whom this entry comes after
-				ws.lend(n, window[k].after*tf)
-			}
-			if n := near[2*k+1]; n != noSlot {
-				ws.lend(n, window[k].before*tf)
-			}
-		}
-	}
-	df := len(ws.touched)
-	w := t.weight * idf(ln.count, df) * (p.WindowK1 + 1)
-	base, slope := bend(64*p.WindowK1, p.WindowB, float64(ln.winLen)/float64(ln.count))
-	for _, s := range ws.touched {
-		c := ws.find(s)
-		tf := float64(c.acc)
-		c.win += w * tf / (tf + base + float64(slope*float64(ln.docs[s].winLen)))
-		c.acc = 0
-	}
-	ws.touched = ws.touched[:0]
-	return df
-}
-
-func (ws *workspace) lend(slot uint32, tf int32) {
+func (ws *workspace) find(slot uint32) *cell {
 	c := &ws.cells[slot]
-	if c.acc == 0 {
-		if tf == 0 {
-			return
-		}
-		ws.touched = append(ws.touched, slot)
+	if c.state == 0 {
+		c.state = stateFound
+		ws.found = append(ws.found, slot)
 	}
-	c.acc += tf
+	return c
 }
 
-func (ln *lane) scatterSessions(t queryTerm, list []posting, p *Params, ws *workspace) int {
-	for _, e := range list {
-		id := ln.docs[e.slot()].session
-		if id == noSlot {
-			continue
-		}
-		c := &ws.sessions[id]
-		if c.acc == 0 {
-			ws.opened = append(ws.opened, id)
-		}
-		c.acc += e.tf()
+func (ln *lane) list(term uint32) []posting {
+	if int(term) >= len(ln.posts) {
+		return nil
 	}
-	df := len(ws.opened)
-	w := t.weight * idf(ln.open, df) * (p.SessionK1 + 1)
-	base, slope := bend(p.SessionK1, p.SessionB, float64(ln.sessLen)/float64(max(1, ln.open)))
+	return ln.posts[term]
+}
+
+// allot gives the rarest words of the query a place in the cells' freqs.
+func (ln *lane) allot(terms []queryTerm, ws *workspace) {
+	order := make([]uint8, 0, maxTerms)
+	for i, t := range terms {
+		ws.place[i] = noPlace
+		if !t.kin && len(ln.list(t.id)) > 0 {
+			order = append(order, uint8(i))
+		}
+	}
+	if len(order) > windowTerms {
+		slices.SortStableFunc(order, func(a, b uint8) int {
+			return cmp.Compare(len(ln.list(terms[a].id)), len(ln.list(terms[b].id)))
+		})
+		order = order[:windowTerms]
+	}
+	for j, i := range order {
+		ws.place[i] = uint8(j)
+	}
+}
+
+// scatter adds one term to the scores of the entries that hold it and of their
+// sessions. Products are converted before they are added so that no machine
+// fuses the two.
+func (ln *lane) scatter(i int, t queryTerm, p *Params, ws *workspace) {
+	ws.sessDF[i] = 0
+	list := ln.list(t.id)
+	if len(list) == 0 {
+		return
+	}
+	w := float32(t.weight * idf(ln.count, len(list)) * (p.K1 + 1))
+	b, m := bend(p.K1, p.B, float64(ln.length)/float64(ln.count))
+	base, slope := float32(b), float32(m)
+	place := ws.place[i]
+	sessions := p.SessionWeight > 0 && ln.open > 1
+	for _, e := range list {
+		s := e.slot()
+		h := &ln.hot[s]
+		c := &ws.cells[s]
+		if c.state == 0 {
+			c.state = stateFound
+			ws.found = append(ws.found, s)
+		}
+		tf := float32(e.tf())
+		c.turn += float32(w * tf / (tf + base + float32(slope*float32(h.length))))
+		if place != noPlace {
+			c.freqs[place] = uint8(e.tf())
+		}
+		if sessions && h.session != noSlot {
+			sc := &ws.sessions[h.session]
+			if sc.acc == 0 {
+				ws.opened = append(ws.opened, h.session)
+			}
+			sc.acc += e.tf()
+		}
+	}
+	if len(ws.opened) > 0 {
+		ln.foldSessions(i, t, p, ws)
+	}
+}
+
+// foldSessions turns the frequencies of one term into session scores.
+func (ln *lane) foldSessions(i int, t queryTerm, p *Params, ws *workspace) {
+	ws.sessDF[i] = len(ws.opened)
+	w := t.weight * idf(ln.open, len(ws.opened)) * (p.SessionK1 + 1)
+	base, slope := bend(p.SessionK1, p.SessionB, float64(ln.sessLen)/float64(ln.open))
 	for _, id := range ws.opened {
 		c := &ws.sessions[id]
 		if c.score == 0 {
 			ws.sessHit = append(ws.sessHit, id)
 		}
 		tf := float64(c.acc)
-		c.score += w * tf / (tf + base + float64(slope*float64(ln.sessions[id].length)))
+		c.score += float64(w * tf / (tf + base + float64(slope*float64(ln.sessions[id].length))))
 		c.acc = 0
 	}
 	ws.opened = ws.opened[:0]
-	return df
+}
+
+// windowScore is BM25 over an entry's words and, at the weights of the window,
+// its neighbours'.
+func (ln *lane) windowScore(slot uint32, terms []queryTerm, p *Params, window []reach, ws *workspace) float64 {
+	var acc [windowTerms]int32
+	for j, f := range ws.cells[slot].freqs {
+		acc[j] = 64 * int32(f)
+	}
+	near := ln.near[int(slot)*2*len(window) : (int(slot)+1)*2*len(window)]
+	for k, w := range window {
+		for side, weight := range [2]int32{w.before, w.after} {
+			n := near[2*k+side]
+			if n == noSlot {
+				continue
+			}
+			c := &ws.cells[n]
+			if c.turn == 0 {
+				continue
+			}
+			for j, f := range c.freqs {
+				acc[j] += weight * int32(f)
+			}
+		}
+	}
+	base, slope := bend(64*p.WindowK1, p.WindowB, float64(ln.winLen)/float64(ln.count))
+	rest := base + float64(slope*float64(ln.docs[slot].winLen))
+	sum := 0.0
+	for i, t := range terms {
+		if ws.place[i] == noPlace {
+			continue
+		}
+		if a := acc[ws.place[i]]; a > 0 {
+			tf := float64(a)
+			sum += float64(t.weight * idf(ln.count, len(ln.posts[t.id])) * (p.WindowK1 + 1) * tf / (tf + rest))
+		}
+	}
+	return sum
 }
 
 // phrase marks the entries that hold a quoted phrase.
 func (ln *lane) phrase(seq []uint32, ws *workspace) {
-	rare := -1
+	rare := seq[0]
 	for _, t := range seq {
-		if int(t) >= len(ln.posts) || len(ln.posts[t]) == 0 {
-			return
-		}
-		if rare < 0 || len(ln.posts[t]) < len(ln.posts[rare]) {
-			rare = int(t)
+		if len(ln.list(t)) < len(ln.list(rare)) {
+			rare = t
 		}
 	}
-	for _, e := range ln.posts[rare] {
+	for _, e := range ln.list(rare) {
 		body := ln.docs[e.slot()].seq
 		for i := 0; i+len(seq) <= len(body); i++ {
 			if slices.Equal(body[i:i+len(seq)], seq) {
-				ws.find(e.slot()).exact = true
+				ws.find(e.slot()).state |= stateExact
 				break
 			}
 		}

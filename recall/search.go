@@ -115,15 +115,16 @@ func (ix *Index) searchLane(l Lane, q *Query, rd *query, ws *workspace) []Hit {
 	ln := &ix.lanes[l]
 	ws.size(len(ln.docs), len(ln.sessions), len(ix.dict.terms))
 	s := stage{ix: ix, ln: ln, q: rd, ws: ws, scale: ix.params.scale()}
+	ln.allot(rd.terms, ws)
 	for i, t := range rd.terms {
-		ln.scatter(i, t, &ix.params, ix.window, ws)
+		ln.scatter(i, t, &ix.params, ws)
 	}
 	for _, p := range rd.phrases {
 		ln.phrase(p, ws)
 	}
 	for _, at := range rd.named {
 		if at.lane == l {
-			ws.find(at.slot).exact = true
+			ws.find(at.slot).state |= stateExact
 		}
 	}
 	if rd.vector != nil {
@@ -135,9 +136,9 @@ func (ix *Index) searchLane(l Lane, q *Query, rd *query, ws *workspace) []Hit {
 	if l == Trusted {
 		s.pickStanding()
 	}
-	s.measure()
 	s.first(max(q.K, ix.params.Depth))
-	s.second()
+	s.second(max(q.K, ix.params.Depth))
+	s.third()
 	hits := s.hits(q)
 	for _, t := range rd.terms {
 		ws.mark[t.id] = 0

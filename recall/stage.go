@@ -5,33 +5,23 @@ import (
 	"slices"
 )
 
-// stage is the ranking of one lane for one query.
+// stage is the ranking of one lane for one query. A first look scores every
+// entry that holds a word of the query, by its own words and its session's. A
+// second look scores the windows of the best and of their neighbours, and a
+// third goes through the text of the best of those.
 type stage struct {
 	ix    *Index
 	ln    *lane
 	q     *query
 	ws    *workspace
 	scale float64 // the best score that words alone can reach
-	best  maxima
-	dense float64 // share of the dense score, 0 without vectors
-	picks []uint32
-	// longest is the best passage score, 0 where no entry is long.
-	longest float64
+	// What scores are divided by: the best turn, window, session and passage.
+	turn, win, sess, passages float64
+	dense                     float64 // share of the dense score, 0 without vectors
+	picks                     []uint32
 }
 
 func (p *Params) scale() float64 { return 1 + p.WindowWeight + p.SessionWeight }
-
-// measure finds the maxima that scores are divided by.
-func (s *stage) measure() {
-	for _, slot := range s.ws.found {
-		c := &s.ws.cells[slot]
-		s.best.turn = max(s.best.turn, c.turn)
-		s.best.win = max(s.best.win, c.win)
-	}
-	for _, id := range s.ws.sessHit {
-		s.best.sess = max(s.best.sess, s.ws.sessions[id].score)
-	}
-}
 
 func over(x, y float64) float64 {
 	if y == 0 {
@@ -40,56 +30,44 @@ func over(x, y float64) float64 {
 	return x / y
 }
 
-// lexical fills the parts that the first stage knows. An entry that stands
-// alone is its own window and its own session, so that notes and turns can be
-// compared.
-func (s *stage) lexical(slot uint32, e *Explanation) {
-	p, c, d := &s.ix.params, &s.ws.cells[slot], &s.ln.docs[slot]
-	e.Turn = over(c.turn, s.best.turn)
-	e.Window = p.WindowWeight * e.Turn
-	e.Session = p.SessionWeight * e.Turn
-	if d.session != noSlot {
-		e.Window = p.WindowWeight * over(c.win, s.best.win)
-		if s.ln.open > 1 {
-			e.Session = p.SessionWeight * over(s.ws.sessions[d.session].score, s.best.sess)
-		}
+// sessionPart is an entry's part for its session. An entry that stands alone is
+// its own session, and its own window, so that notes and turns can be compared.
+func (s *stage) sessionPart(slot uint32, turn float64) float64 {
+	id := s.ln.hot[slot].session
+	if id == noSlot || s.ln.open < 2 {
+		return s.ix.params.SessionWeight * turn
 	}
+	return s.ix.params.SessionWeight * over(s.ws.sessions[id].score, s.sess)
 }
 
-// boost fills the parts that multiply what the words scored.
-func (s *stage) boost(slot uint32, e *Explanation) {
-	p, d := &s.ix.params, &s.ln.docs[slot]
-	words := e.Turn + e.Window + e.Session + e.Near
-	if d.speaker != noSlot && int(d.speaker) < len(s.q.speakers) && s.q.speakers[d.speaker] {
-		e.Speaker = p.SpeakerBoost * words
+// factor is what an entry's score for words is multiplied with, by cause.
+func (s *stage) factor(slot uint32) (speaker, preference, time float64) {
+	p, h := &s.ix.params, &s.ln.hot[slot]
+	if h.speaker != noSlot && s.q.speakers != nil && s.q.speakers[h.speaker] {
+		speaker = p.SpeakerBoost
 	}
-	if d.prefers && s.q.advice {
-		e.Preference = p.PreferenceBoost * words
+	if h.prefers && s.q.advice {
+		preference = p.PreferenceBoost
 	}
 	if s.q.time != nil {
-		e.Time = p.TimeBoost * s.q.time.inTime(d) * words
+		time = p.TimeBoost * s.q.time.inTime(&s.ln.docs[slot])
 	}
+	return speaker, preference, time
 }
 
-// finish adds what does not depend on words: the dense score takes its share
-// of the lexical one, the rest comes on top.
-func (s *stage) finish(slot uint32, e *Explanation) {
+// extra is what does not depend on words and comes on top.
+func (s *stage) extra(slot uint32) (exact, standing, dense float64) {
 	p := &s.ix.params
-	if s.dense > 0 {
-		keep := 1 - s.dense
-		for _, part := range []*float64{
-			&e.Turn, &e.Window, &e.Session, &e.Near, &e.Speaker, &e.Preference, &e.Time,
-		} {
-			*part *= keep
-		}
-		e.Dense = s.dense * s.scale * s.ws.near[slot]
-	}
-	if s.ws.cells[slot].exact {
-		e.Exact = p.ExactBoost * s.scale
+	if s.ws.cells[slot].state&stateExact != 0 {
+		exact = p.ExactBoost * s.scale
 	}
 	if slices.Contains(s.picks, slot) {
-		e.Standing = p.StandingBoost * s.scale
+		standing = p.StandingBoost * s.scale
 	}
+	if s.dense > 0 {
+		dense = s.dense * s.scale * s.ws.near[slot]
+	}
+	return exact, standing, dense
 }
 
 // pickStanding chooses the standing instructions that get a place whatever the
@@ -102,7 +80,7 @@ func (s *stage) pickStanding() {
 	picks := s.ws.top[:0]
 	for _, slot := range s.ln.standing {
 		c := s.ws.find(slot)
-		picks = append(picks, scored{slot: slot, score: c.turn})
+		picks = append(picks, scored{slot: slot, score: float64(c.turn)})
 	}
 	slices.SortFunc(picks, func(a, b scored) int {
 		x, y := &s.ln.docs[a.slot], &s.ln.docs[b.slot]
@@ -123,23 +101,29 @@ func (s *stage) better(a, b *scored) bool {
 	return s.ln.docs[a.slot].before(&s.ln.docs[b.slot])
 }
 
-// first keeps the best n candidates in a heap whose root is the worst of them.
+// first keeps the best n of all entries found, by what is known of each
+// without its neighbours, in a heap whose root is the worst of them.
 func (s *stage) first(n int) {
+	for _, slot := range s.ws.found {
+		s.turn = max(s.turn, float64(s.ws.cells[slot].turn))
+	}
+	for _, id := range s.ws.sessHit {
+		s.sess = max(s.sess, s.ws.sessions[id].score)
+	}
+	own := over(1+s.ix.params.WindowWeight, s.turn)
 	top := s.ws.top[:0]
 	for _, slot := range s.ws.found {
-		d := &s.ln.docs[slot]
-		if s.q.within != nil && !s.q.within.overlaps(d) {
+		if s.q.within != nil && !s.q.within.overlaps(&s.ln.docs[slot]) {
 			continue
 		}
-		var e Explanation
-		s.lexical(slot, &e)
-		s.boost(slot, &e)
-		s.finish(slot, &e)
-		c := scored{slot: slot, score: e.sum()}
-		if c.score == 0 {
-			continue
-		}
+		turn := float64(s.ws.cells[slot].turn)
+		score := float64(own*turn) + s.sessionPart(slot, over(turn, s.turn))
+		speaker, preference, time := s.factor(slot)
+		score *= (1 - s.dense) * (1 + speaker + preference + time)
+		exact, standing, dense := s.extra(slot)
+		c := scored{slot: slot, score: score + exact + standing + dense}
 		switch {
+		case c.score == 0:
 		case len(top) < n:
 			top = append(top, c)
 			s.up(top)
@@ -178,33 +162,61 @@ func (s *stage) down(top []scored) {
 	}
 }
 
-// second looks into the candidates: which words stand together, and what is
-// the best passage of a long entry. Then it sorts them.
-func (s *stage) second() {
+// second adds the neighbours of the candidates and scores the windows of all.
+func (s *stage) second(n int) {
 	ws, p := s.ws, &s.ix.params
-	for i, t := range s.q.terms {
-		ws.mark[t.id] = uint8(i + 1)
+	r := 2 * len(s.ix.window)
+	for i := range ws.top {
+		ws.cells[ws.top[i].slot].state |= stateTop
 	}
-	if s.ln.long > 0 && p.PassageShare > 0 {
+	if p.WindowWeight > 0 && s.ln.inSess > 0 {
+		for _, c := range ws.top {
+			for _, slot := range s.ln.near[int(c.slot)*r : (int(c.slot)+1)*r] {
+				if slot == noSlot || ws.cells[slot].state&stateTop != 0 ||
+					s.q.within != nil && !s.q.within.overlaps(&s.ln.docs[slot]) {
+					continue
+				}
+				ws.find(slot).state |= stateTop
+				ws.top = append(ws.top, scored{slot: slot})
+			}
+		}
 		for i := range ws.top {
 			c := &ws.top[i]
-			c.passage = s.passage(c.slot, nil)
-			s.longest = max(s.longest, c.passage)
+			c.win = s.ln.windowScore(c.slot, s.q.terms, p, s.ix.window, ws)
+			s.win = max(s.win, c.win)
 		}
 	}
 	for i := range ws.top {
-		c := &ws.top[i]
-		e := &c.parts
-		s.lexical(c.slot, e)
-		if s.longest > 0 {
-			e.Turn = float64((1-p.PassageShare)*e.Turn) + float64(p.PassageShare*(c.passage/s.longest))
-		}
-		e.Near = p.NearWeight * over(s.together(c.slot), s.best.turn)
-		s.boost(c.slot, e)
-		s.finish(c.slot, e)
-		c.score = e.sum()
+		s.score(&ws.top[i], 0)
 	}
-	slices.SortFunc(ws.top, func(a, b scored) int {
+	s.sort(n)
+}
+
+// score fills the parts of a candidate and adds them up.
+func (s *stage) score(c *scored, near float64) {
+	p, e := &s.ix.params, &c.parts
+	turn := over(float64(s.ws.cells[c.slot].turn), s.turn)
+	keep := 1 - s.dense
+	e.Turn = keep * turn
+	e.Window = keep * p.WindowWeight * turn
+	if s.ln.hot[c.slot].session != noSlot {
+		e.Window = keep * p.WindowWeight * over(c.win, s.win)
+	}
+	e.Session = keep * s.sessionPart(c.slot, turn)
+	if s.passages > 0 {
+		e.Turn = float64((1-p.PassageShare)*e.Turn) + float64(keep*p.PassageShare*c.passage/s.passages)
+	}
+	e.Near = keep * p.NearWeight * over(near, s.turn)
+	words := e.Turn + e.Window + e.Session + e.Near
+	speaker, preference, time := s.factor(c.slot)
+	e.Speaker, e.Preference, e.Time = speaker*words, preference*words, time*words
+	e.Exact, e.Standing, e.Dense = s.extra(c.slot)
+	c.score = e.sum()
+}
+
+// sort orders the candidates and keeps n.
+func (s *stage) sort(n int) {
+	slices.SortFunc(s.ws.top, func(a, b scored) int {
 		switch {
 		case a.slot == b.slot:
 			return 0
@@ -213,12 +225,33 @@ func (s *stage) second() {
 		}
 		return 1
 	})
+	s.ws.top = s.ws.top[:min(n, len(s.ws.top))]
+}
+
+// third goes through the text of the candidates: which words of the query stand
+// together, and what is the best passage of a long entry.
+func (s *stage) third() {
+	ws, p := s.ws, &s.ix.params
+	for i, t := range s.q.terms {
+		ws.mark[t.id] = uint8(i + 1)
+	}
+	if s.ln.long > 0 && p.PassageShare > 0 {
+		for i := range ws.top {
+			c := &ws.top[i]
+			c.passage = s.passage(c.slot, nil)
+			s.passages = max(s.passages, c.passage)
+		}
+	}
+	for i := range ws.top {
+		s.score(&ws.top[i], s.together(ws.top[i].slot))
+	}
+	s.sort(len(ws.top))
 }
 
 func (s *stage) passage(slot uint32, parts []float64) float64 {
 	d := &s.ln.docs[slot]
 	if passageCount(len(d.seq)) == 1 {
-		return s.ws.cells[slot].turn
+		return float64(s.ws.cells[slot].turn)
 	}
 	return s.ln.passageScore(d, s.q, &s.ix.params, s.ws, parts)
 }
@@ -273,9 +306,5 @@ func (s *stage) together(slot uint32) float64 {
 // idf weighs the term at a place of the query in this lane.
 func (s *stage) idf(i uint8) float64 {
 	t := &s.q.terms[i]
-	df := 0
-	if int(t.id) < len(s.ln.posts) {
-		df = len(s.ln.posts[t.id])
-	}
-	return t.weight * idf(s.ln.count, df)
+	return t.weight * idf(s.ln.count, len(s.ln.list(t.id)))
 }

@@ -251,10 +251,22 @@ func foldRune(r rune) rune {
 		return 0
 	case 'ς':
 		return 'σ'
+	// Arabic is written with and without its vowel marks, hamzas and dots.
+	case 'أ', 'إ', 'آ', 'ٱ':
+		return 'ا'
+	case 'ى', 'ی':
+		return 'ي'
+	case 'ة':
+		return 'ه'
+	case 'ک':
+		return 'ك'
+	case '\u0640', '\u0670':
+		return 0
 	case 'ẞ':
 		return 'ß'
 	}
-	if r >= 0xFE00 && r <= 0xFE0F || r >= 0xE0100 && r <= 0xE01EF {
+	if r >= 0x064B && r <= 0x065F || r >= 0x0591 && r <= 0x05C7 || // vowel signs of Arabic and Hebrew
+		r >= 0xFE00 && r <= 0xFE0F || r >= 0xE0100 && r <= 0xE01EF {
 		return 0
 	}
 	return unicode.ToLower(r)
