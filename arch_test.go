@@ -25,6 +25,7 @@ var imports = map[string]struct{ own, outside []string }{
 	"store/sqlite":     {own: []string{"", "gate", "store"}, outside: []string{"modernc.org/sqlite", "github.com/pressly/goose"}},
 	"recall":           {outside: []string{"golang.org/x/text", "github.com/kljensen/snowball", "github.com/clipperhouse/uax29", "golang.org/x/sys"}},
 	"model":            {own: []string{""}},
+	"forget":           {},
 	"model/inproc":     {own: []string{"", "model"}, outside: []string{"golang.org/x/text", "golang.org/x/sys"}},
 	"memory":           {own: []string{"", "gate", "store", "recall", "forget", "model"}, outside: []string{"github.com/google/uuid"}},
 	"transcript":       {own: []string{""}},
