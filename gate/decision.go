@@ -24,9 +24,10 @@ const (
 	Stage   Kind = 5 // save extracted candidates and advance the consolidation cursor; nothing is admitted
 	Settle  Kind = 6 // discard a held candidate, or let it run out
 	Expire  Kind = 7 // drop the raw text of records past their retention; descendants stay
+	Deny    Kind = 8 // nothing is written but the entry: somebody tried what they may not do
 )
 
-var kindNames = [...]string{"", "admit", "refuse", "end", "retract", "stage", "settle", "expire"}
+var kindNames = [...]string{"", "admit", "refuse", "end", "retract", "stage", "settle", "expire", "deny"}
 
 func (k Kind) String() string {
 	if int(k) < len(kindNames) {

@@ -270,6 +270,9 @@ func (g *Gate) change(c Change, op string, kind Kind, reason tenet.Closing) (*Pl
 		return nil, tenet.Errorf(tenet.Denied, op, "the principal may not act in this scope")
 	}
 	have := authority(c.By, c.Target.Key)
+	if c.Target.Tier == tenet.TierDocument {
+		have = max(have, spokenLabel(c.By.Kind())) // an agent may end what it filed itself
+	}
 	if have == 0 {
 		return nil, tenet.Errorf(tenet.Denied, op, "%s principals may not change this record", c.By.Kind())
 	}
@@ -318,4 +321,15 @@ func (g *Gate) ExpireText(scope tenet.Scope, due []tenet.Record, at time.Time) (
 		return Decision{}, tenet.Errorf(tenet.Invalid, "expire", "nothing is due")
 	}
 	return Decision{p}, nil
+}
+
+// Denied puts an attempt that was turned away on the record of the caller's
+// own tenant. It names the operation, never what was aimed at: that may be
+// another tenant's.
+func (g *Gate) Denied(by tenet.Principal, operation, why string, at time.Time) (Decision, error) {
+	scope, err := tenet.NewScope(by.Tenant(), tenet.WholeTenant())
+	if err != nil {
+		return Decision{}, err
+	}
+	return Decision{&Plan{Kind: Deny, Scope: scope, Actor: by.String(), At: tenet.Micros(at), Ref: operation, Why: why}}, nil
 }

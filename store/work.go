@@ -64,6 +64,14 @@ type Settle struct {
 	Now     time.Time
 }
 
+// Documents lists documents by path. The prefix is a byte prefix of the path,
+// and the order is that of the paths' bytes.
+type Documents interface {
+	// Documents returns the believed documents under the prefix that hold at
+	// now, with paths above after (empty: from the first), at most limit.
+	Documents(ctx context.Context, scope tenet.Scope, now time.Time, prefix, after string, limit int) ([]tenet.Record, error)
+}
+
 // Keys holds API keys.
 type Keys interface {
 	// PutKey creates a key, or replaces what may change of it (hash, expiry,
@@ -114,3 +122,12 @@ func OnceFrom(ctx context.Context) *Once {
 type Replay struct{ Answer []byte }
 
 func (r *Replay) Error() string { return "the call was answered before" }
+
+// OnlyRuns hides everything of r but Runs, and OnlyThreads of t but Threads.
+func OnlyRuns(r Runs) Runs { return onlyRuns{r} }
+
+type onlyRuns struct{ Runs }
+
+func OnlyThreads(t Threads) Threads { return onlyThreads{t} }
+
+type onlyThreads struct{ Threads }
