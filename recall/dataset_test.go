@@ -238,7 +238,7 @@ func (s *dataset) measure(tb testing.TB, p recall.Params, diversity recall.Diver
 			continue
 		}
 		res, err := indexes[q.Tenant].Search(recall.Query{
-			Text: q.Text, K: 100, Diversity: diversity, Now: parseTime(q.Time),
+			Text: q.Text, K: evalK, Diversity: diversity, Now: parseTime(q.Time),
 		})
 		if err != nil {
 			tb.Fatal(err)
@@ -274,3 +274,6 @@ func report(tb testing.TB, name string, by map[string]*figures, skipped int) {
 	}
 	tb.Logf("%-18s %d queries not scored", name, skipped)
 }
+
+// evalK is how deep a ranking is asked for; MRR is cut there.
+const evalK = 20

@@ -172,7 +172,7 @@ func (s *stage) matched() float64 {
 		if t.kin {
 			continue
 		}
-		w := s.idf(uint8(i))
+		w := s.ws.weight[i]
 		mass += w
 		if slices.Contains(s.ln.docs[best].seq, t.id) {
 			held += w

@@ -32,20 +32,14 @@ func (s *stage) hits(q *Query) []Hit {
 
 func (s *stage) hit(c *scored, explain bool) Hit {
 	d := &s.ln.docs[c.slot]
-	h := Hit{ID: d.id, Ordinal: d.ordinal, Lane: s.lane(), Score: c.score, Exact: c.parts.Exact > 0}
+	h := Hit{
+		ID: d.id, Ordinal: d.ordinal, Lane: s.lane, Score: c.score,
+		Exact: s.ws.cells[c.slot].state&stateExact != 0,
+	}
 	if explain {
 		h.Why = s.explain(c)
 	}
 	return h
-}
-
-func (s *stage) lane() Lane {
-	for l := range s.ix.lanes {
-		if &s.ix.lanes[l] == s.ln {
-			return Lane(l)
-		}
-	}
-	return laneCount
 }
 
 // cluster is a hit and those that were folded into it.

@@ -35,7 +35,8 @@ func (e *Explanation) sum() float64 {
 
 // explain works out again what each term gave to a hit.
 func (s *stage) explain(c *scored) *Explanation {
-	e := c.parts
+	var e Explanation
+	s.score(c, &e)
 	p, d := &s.ix.params, &s.ln.docs[c.slot]
 	var passages []float64
 	if s.passages > 0 && passageCount(len(d.seq)) > 1 {
@@ -44,7 +45,7 @@ func (s *stage) explain(c *scored) *Explanation {
 	}
 	keep := 1 - s.dense
 	for i, t := range s.q.terms {
-		own := s.ln.turnPart(c.slot, t, p)
+		own := s.turnPart(c.slot, i)
 		turn := over(own, s.turn)
 		part := TermPart{
 			Term: t.text, Kin: t.kin,
@@ -53,7 +54,7 @@ func (s *stage) explain(c *scored) *Explanation {
 		if id := s.ln.hot[c.slot].session; id != noSlot {
 			part.Window = 0
 			if s.ws.place[i] != noPlace {
-				part.Window = keep * p.WindowWeight * over(s.ln.windowPart(c.slot, t, p, s.ix.window), s.win)
+				part.Window = keep * p.WindowWeight * over(s.windowPart(c.slot, i), s.win)
 			}
 			if s.ln.open > 1 {
 				part.Session = keep * p.SessionWeight * over(s.ln.sessionPart(id, t, p, s.ws.sessDF[i]), s.sess)
@@ -82,24 +83,26 @@ func (ln *lane) frequency(slot, term uint32) int32 {
 	return list[i].tf()
 }
 
-func (ln *lane) turnPart(slot uint32, t queryTerm, p *Params) float64 {
-	tf := float64(ln.frequency(slot, t.id))
-	if tf == 0 {
+func (s *stage) turnPart(slot uint32, i int) float64 {
+	p, ln := &s.ix.params, s.ln
+	tf := float64(ln.frequency(slot, s.q.terms[i].id))
+	if tf == 0 || s.ws.cells[slot].turn == 0 {
 		return 0
 	}
 	base, slope := bend(p.K1, p.B, float64(ln.length)/float64(ln.count))
-	return t.weight * idf(ln.count, len(ln.posts[t.id])) * (p.K1 + 1) * tf / (tf + base + slope*float64(ln.hot[slot].length))
+	return s.ws.weight[i] * (p.K1 + 1) * tf / (tf + base + slope*float64(ln.hot[slot].length))
 }
 
-func (ln *lane) windowPart(slot uint32, t queryTerm, p *Params, window []reach) float64 {
-	acc := 64 * ln.frequency(slot, t.id)
-	near := ln.near[int(slot)*2*len(window):]
-	for k, w := range window {
+func (s *stage) windowPart(slot uint32, i int) float64 {
+	p, ln, place := &s.ix.params, s.ln, s.ws.place[i]
+	acc := 64 * int32(s.ws.cells[slot].freqs[place])
+	near := ln.near[int(slot)*2*len(s.ix.window):]
+	for k, w := range s.ix.window {
 		if n := near[2*k]; n != noSlot {
-			acc += w.before * ln.frequency(n, t.id)
+			acc += w.before * int32(s.ws.cells[n].freqs[place])
 		}
 		if n := near[2*k+1]; n != noSlot {
-			acc += w.after * ln.frequency(n, t.id)
+			acc += w.after * int32(s.ws.cells[n].freqs[place])
 		}
 	}
 	if acc == 0 {
@@ -107,7 +110,7 @@ func (ln *lane) windowPart(slot uint32, t queryTerm, p *Params, window []reach) 
 	}
 	base, slope := bend(64*p.WindowK1, p.WindowB, float64(ln.winLen)/float64(ln.count))
 	tf := float64(acc)
-	return t.weight * idf(ln.count, len(ln.posts[t.id])) * (p.WindowK1 + 1) * tf / (tf + base + slope*float64(ln.docs[slot].winLen))
+	return s.ws.weight[i] * (p.WindowK1 + 1) * tf / (tf + base + slope*float64(ln.docs[slot].winLen))
 }
 
 func (ln *lane) sessionPart(id uint32, t queryTerm, p *Params, df int) float64 {

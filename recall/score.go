@@ -14,9 +14,13 @@ type workspace struct {
 	opened   []uint32 // sessions that hold the term at hand
 	sessHit  []uint32 // sessions whose cell is not zero
 	sessDF   [maxTerms]int
-	place    [maxTerms]uint8 // of a term in the cells' freqs, or noPlace
-	mark     []uint8         // by term number: 1 + place in query.terms
+	weight   [maxTerms]float64 // of a term in this lane: its own times its idf
+	place    [maxTerms]uint8   // of a term in the cells' freqs, or noPlace
+	order    []uint8           // places in query.terms, the rarest term first
+	mark     []uint8           // by term number: 1 + place in query.terms
 	top      []scored
+	all      []candidate
+	most     float32 // the best turn score
 	passages []passage
 	counts   []int32
 	last     []int32
@@ -44,6 +48,8 @@ const (
 	stateFound uint8 = 1 << iota
 	stateExact
 	stateTop // already among the candidates
+	stateStanding
+	stateKept // still among them after the second look
 )
 
 type sessionCell struct {
@@ -51,13 +57,16 @@ type sessionCell struct {
 	acc   int32
 }
 
-// scored is a candidate of one lane.
+// candidate is an entry that may become a hit.
+type candidate struct {
+	score float64
+	slot  uint32
+}
+
+// scored is a candidate that was looked at closely.
 type scored struct {
-	slot    uint32
-	score   float64
-	win     float64
-	passage float64
-	parts   Explanation
+	candidate
+	win, near, passage float64
 }
 
 func (ws *workspace) size(slots, sessions, terms int) {
@@ -97,25 +106,36 @@ func (ln *lane) list(term uint32) []posting {
 	return ln.posts[term]
 }
 
-// allot gives the rarest words of the query a place in the cells' freqs.
+// allot weighs the terms of the query in this lane, puts them in order, the
+// rarest first, and gives the rarest words a place in the cells' freqs.
 func (ln *lane) allot(terms []queryTerm, ws *workspace) {
-	order := make([]uint8, 0, maxTerms)
+	ws.order = ws.order[:0]
 	for i, t := range terms {
+		n := len(ln.list(t.id))
 		ws.place[i] = noPlace
-		if !t.kin && len(ln.list(t.id)) > 0 {
-			order = append(order, uint8(i))
+		ws.weight[i] = t.weight * idf(ln.count, n)
+		if n > 0 {
+			ws.order = append(ws.order, uint8(i))
 		}
 	}
-	if len(order) > windowTerms {
-		slices.SortStableFunc(order, func(a, b uint8) int {
-			return cmp.Compare(len(ln.list(terms[a].id)), len(ln.list(terms[b].id)))
-		})
-		order = order[:windowTerms]
-	}
-	for j, i := range order {
-		ws.place[i] = uint8(j)
+	slices.SortStableFunc(ws.order, func(a, b uint8) int {
+		return cmp.Compare(len(ln.list(terms[a].id)), len(ln.list(terms[b].id)))
+	})
+	given := uint8(0)
+	for _, i := range ws.order {
+		if !terms[i].kin && given < windowTerms {
+			ws.place[i] = given
+			given++
+		}
 	}
 }
+
+// Where rarer terms have found enough entries, a common one adds to their
+// scores and brings in no others: it could not lift them above the rest.
+const (
+	enough = 512
+	common = 16 // of that many entries, one holds a common term
+)
 
 // scatter adds one term to the scores of the entries that hold it and of their
 // sessions. Products are converted before they are added so that no machine
@@ -126,23 +146,28 @@ func (ln *lane) scatter(i int, t queryTerm, p *Params, ws *workspace) {
 	if len(list) == 0 {
 		return
 	}
-	w := float32(t.weight * idf(ln.count, len(list)) * (p.K1 + 1))
+	w := float32(ws.weight[i] * (p.K1 + 1))
 	b, m := bend(p.K1, p.B, float64(ln.length)/float64(ln.count))
 	base, slope := float32(b), float32(m)
 	place := ws.place[i]
 	sessions := p.SessionWeight > 0 && ln.open > 1
+	most := ws.most
+	only := len(ws.found) >= enough && len(list) > ln.count/common
 	for _, e := range list {
 		s := e.slot()
 		h := &ln.hot[s]
 		c := &ws.cells[s]
-		if c.state == 0 {
-			c.state = stateFound
-			ws.found = append(ws.found, s)
-		}
-		tf := float32(e.tf())
-		c.turn += float32(w * tf / (tf + base + float32(slope*float32(h.length))))
-		if place != noPlace {
-			c.freqs[place] = uint8(e.tf())
+		if c.state != 0 || !only {
+			if c.state == 0 {
+				c.state = stateFound
+				ws.found = append(ws.found, s)
+			}
+			tf := float32(e.tf())
+			c.turn += float32(w * tf / (tf + base + float32(slope*float32(h.length))))
+			if place != noPlace {
+				c.freqs[place] = uint8(e.tf())
+			}
+			most = max(most, c.turn)
 		}
 		if sessions && h.session != noSlot {
 			sc := &ws.sessions[h.session]
@@ -152,6 +177,7 @@ func (ln *lane) scatter(i int, t queryTerm, p *Params, ws *workspace) {
 			sc.acc += e.tf()
 		}
 	}
+	ws.most = most
 	if len(ws.opened) > 0 {
 		ln.foldSessions(i, t, p, ws)
 	}
@@ -200,13 +226,13 @@ func (ln *lane) windowScore(slot uint32, terms []queryTerm, p *Params, window []
 	base, slope := bend(64*p.WindowK1, p.WindowB, float64(ln.winLen)/float64(ln.count))
 	rest := base + float64(slope*float64(ln.docs[slot].winLen))
 	sum := 0.0
-	for i, t := range terms {
+	for i := range terms {
 		if ws.place[i] == noPlace {
 			continue
 		}
 		if a := acc[ws.place[i]]; a > 0 {
 			tf := float64(a)
-			sum += float64(t.weight * idf(ln.count, len(ln.posts[t.id])) * (p.WindowK1 + 1) * tf / (tf + rest))
+			sum += float64(ws.weight[i] * (p.WindowK1 + 1) * tf / (tf + rest))
 		}
 	}
 	return sum

@@ -114,10 +114,11 @@ func (r *Range) inTime(d *doc) float64 {
 func (ix *Index) searchLane(l Lane, q *Query, rd *query, ws *workspace) []Hit {
 	ln := &ix.lanes[l]
 	ws.size(len(ln.docs), len(ln.sessions), len(ix.dict.terms))
-	s := stage{ix: ix, ln: ln, q: rd, ws: ws, scale: ix.params.scale()}
+	s := stage{ix: ix, lane: l, ln: ln, q: rd, ws: ws, scale: ix.params.scale()}
 	ln.allot(rd.terms, ws)
-	for i, t := range rd.terms {
-		ln.scatter(i, t, &ix.params, ws)
+	ws.most = 0
+	for _, i := range ws.order {
+		ln.scatter(int(i), rd.terms[i], &ix.params, ws)
 	}
 	for _, p := range rd.phrases {
 		ln.phrase(p, ws)
@@ -136,6 +137,7 @@ func (ix *Index) searchLane(l Lane, q *Query, rd *query, ws *workspace) []Hit {
 	if l == Trusted {
 		s.pickStanding()
 	}
+	s.measure()
 	s.first(max(q.K, ix.params.Depth))
 	s.second(max(q.K, ix.params.Depth))
 	s.third()

@@ -11,14 +11,17 @@ import (
 // third goes through the text of the best of those.
 type stage struct {
 	ix    *Index
+	lane  Lane
 	ln    *lane
 	q     *query
 	ws    *workspace
 	scale float64 // the best score that words alone can reach
-	// What scores are divided by: the best turn, window, session and passage.
-	turn, win, sess, passages float64
-	dense                     float64 // share of the dense score, 0 without vectors
-	picks                     []uint32
+	// What scores are divided by: the best turn, window and passage. Session
+	// scores are divided where they lie.
+	turn, win, passages float64
+	sess                float64
+	dense               float64 // share of the dense score, 0 without vectors
+	boosts, extras      bool    // whether factor and extra have something to say
 }
 
 func (p *Params) scale() float64 { return 1 + p.WindowWeight + p.SessionWeight }
@@ -33,11 +36,10 @@ func over(x, y float64) float64 {
 // sessionPart is an entry's part for its session. An entry that stands alone is
 // its own session, and its own window, so that notes and turns can be compared.
 func (s *stage) sessionPart(slot uint32, turn float64) float64 {
-	id := s.ln.hot[slot].session
-	if id == noSlot || s.ln.open < 2 {
-		return s.ix.params.SessionWeight * turn
+	if id := s.ln.hot[slot].session; id != noSlot && s.ln.open > 1 {
+		return s.ws.sessions[id].score
 	}
-	return s.ix.params.SessionWeight * over(s.ws.sessions[id].score, s.sess)
+	return s.ix.params.SessionWeight * turn
 }
 
 // factor is what an entry's score for words is multiplied with, by cause.
@@ -61,7 +63,7 @@ func (s *stage) extra(slot uint32) (exact, standing, dense float64) {
 	if s.ws.cells[slot].state&stateExact != 0 {
 		exact = p.ExactBoost * s.scale
 	}
-	if slices.Contains(s.picks, slot) {
+	if s.ws.cells[slot].state&stateStanding != 0 {
 		standing = p.StandingBoost * s.scale
 	}
 	if s.dense > 0 {
@@ -77,89 +79,124 @@ func (s *stage) pickStanding() {
 	if p.StandingBoost == 0 || p.StandingMost == 0 {
 		return
 	}
-	picks := s.ws.top[:0]
+	picks := s.ws.all[:0]
 	for _, slot := range s.ln.standing {
 		c := s.ws.find(slot)
-		picks = append(picks, scored{slot: slot, score: float64(c.turn)})
+		picks = append(picks, candidate{float64(c.turn), slot})
 	}
-	slices.SortFunc(picks, func(a, b scored) int {
+	slices.SortFunc(picks, func(a, b candidate) int {
 		x, y := &s.ln.docs[a.slot], &s.ln.docs[b.slot]
 		return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(y.recorded, x.recorded),
 			cmp.Compare(y.position, x.position), cmp.Compare(y.id, x.id))
 	})
 	for _, c := range picks[:min(len(picks), p.StandingMost)] {
-		s.picks = append(s.picks, c.slot)
+		s.ws.cells[c.slot].state |= stateStanding
+		s.extras = true
 	}
-	s.ws.top = picks[:0]
+	s.ws.all = picks[:0]
 }
 
-// better orders candidates: the higher score, then the earlier, then the id.
-func (s *stage) better(a, b *scored) bool {
-	if a.score != b.score {
-		return a.score > b.score
-	}
-	return s.ln.docs[a.slot].before(&s.ln.docs[b.slot])
-}
-
-// first keeps the best n of all entries found, by what is known of each
-// without its neighbours, in a heap whose root is the worst of them.
-func (s *stage) first(n int) {
-	for _, slot := range s.ws.found {
-		s.turn = max(s.turn, float64(s.ws.cells[slot].turn))
-	}
+// measure finds what scores are divided by.
+func (s *stage) measure() {
+	s.turn = float64(s.ws.most)
 	for _, id := range s.ws.sessHit {
 		s.sess = max(s.sess, s.ws.sessions[id].score)
 	}
+	by := over(s.ix.params.SessionWeight, s.sess)
+	for _, id := range s.ws.sessHit {
+		s.ws.sessions[id].score *= by
+	}
+	s.boosts = s.q.advice || s.q.time != nil || slices.Contains(s.q.speakers, true)
+	s.extras = s.extras || s.dense > 0 || len(s.q.named) > 0 || len(s.q.phrases) > 0
+}
+
+// first scores all entries found by what is known of each without its
+// neighbours, and keeps the best n or a few more.
+func (s *stage) first(n int) {
 	own := over(1+s.ix.params.WindowWeight, s.turn)
-	top := s.ws.top[:0]
+	alone := over(s.ix.params.SessionWeight, s.turn)
+	keep := 1 - s.dense
+	many := s.ln.open > 1
+	all := s.ws.all[:0]
 	for _, slot := range s.ws.found {
 		if s.q.within != nil && !s.q.within.overlaps(&s.ln.docs[slot]) {
 			continue
 		}
 		turn := float64(s.ws.cells[slot].turn)
-		score := float64(own*turn) + s.sessionPart(slot, over(turn, s.turn))
-		speaker, preference, time := s.factor(slot)
-		score *= (1 - s.dense) * (1 + speaker + preference + time)
-		exact, standing, dense := s.extra(slot)
-		c := scored{slot: slot, score: score + exact + standing + dense}
-		switch {
-		case c.score == 0:
-		case len(top) < n:
-			top = append(top, c)
-			s.up(top)
-		case s.better(&c, &top[0]):
-			top[0] = c
-			s.down(top)
+		score := float64(own * turn)
+		if id := s.ln.hot[slot].session; many && id != noSlot {
+			score += s.ws.sessions[id].score
+		} else {
+			score += float64(alone * turn)
+		}
+		if s.boosts {
+			speaker, preference, time := s.factor(slot)
+			score *= 1 + speaker + preference + time
+		}
+		if s.extras {
+			exact, standing, dense := s.extra(slot)
+			score = float64(score*keep) + exact + standing + dense
+		}
+		if score > 0 {
+			all = append(all, candidate{score, slot})
 		}
 	}
-	s.ws.top = top
-}
-
-func (s *stage) up(top []scored) {
-	for i := len(top) - 1; i > 0; {
-		parent := (i - 1) / 2
-		if !s.better(&top[parent], &top[i]) {
-			return
-		}
-		top[parent], top[i] = top[i], top[parent]
-		i = parent
+	s.ws.all = all
+	s.ws.top = s.ws.top[:0]
+	for _, c := range s.cut(n) {
+		s.ws.top = append(s.ws.top, scored{candidate: c})
 	}
 }
 
-func (s *stage) down(top []scored) {
-	for i := 0; ; {
-		worst := i
-		for c := 2*i + 1; c <= 2*i+2 && c < len(top); c++ {
-			if s.better(&top[worst], &top[c]) {
-				worst = c
-			}
-		}
-		if worst == i {
-			return
-		}
-		top[worst], top[i] = top[i], top[worst]
-		i = worst
+// cut drops the worst of the candidates in ws.all, in one pass by a histogram
+// of their scores. It keeps n and what shares a bucket with the last of them,
+// but never more than twice n.
+func (s *stage) cut(n int) []candidate {
+	all := s.ws.all
+	if len(all) <= n {
+		return all
 	}
+	best := 0.0
+	for i := range all {
+		best = max(best, all[i].score)
+	}
+	const buckets = 256
+	var count [buckets]int32
+	by := (buckets - 1) / best
+	for i := range all {
+		count[int(all[i].score*by)]++
+	}
+	low, kept := buckets-1, int(count[buckets-1])
+	for low > 0 && kept < n {
+		low--
+		kept += int(count[low])
+	}
+	out := all[:0]
+	for _, c := range all {
+		if int(c.score*by) >= low {
+			out = append(out, c)
+		}
+	}
+	if len(out) > 2*n {
+		slices.SortFunc(out, s.order)
+		out = out[:n]
+	}
+	return out
+}
+
+// order puts the higher score first, then the earlier entry, then the id.
+func (s *stage) order(a, b candidate) int {
+	switch {
+	case a.score > b.score:
+		return -1
+	case a.score < b.score:
+		return 1
+	case a.slot == b.slot:
+		return 0
+	case s.ln.docs[a.slot].before(&s.ln.docs[b.slot]):
+		return -1
+	}
+	return 1
 }
 
 // second adds the neighbours of the candidates and scores the windows of all.
@@ -177,7 +214,7 @@ func (s *stage) second(n int) {
 					continue
 				}
 				ws.find(slot).state |= stateTop
-				ws.top = append(ws.top, scored{slot: slot})
+				ws.top = append(ws.top, scored{candidate: candidate{slot: slot}})
 			}
 		}
 		for i := range ws.top {
@@ -186,15 +223,24 @@ func (s *stage) second(n int) {
 			s.win = max(s.win, c.win)
 		}
 	}
+	ws.all = ws.all[:0]
+	var e Explanation
 	for i := range ws.top {
-		s.score(&ws.top[i], 0)
+		c := &ws.top[i]
+		s.score(c, &e)
+		if c.score > 0 {
+			ws.all = append(ws.all, c.candidate)
+		}
 	}
-	s.sort(n)
+	for _, c := range s.cut(n) {
+		ws.cells[c.slot].state |= stateKept
+	}
+	ws.top = slices.DeleteFunc(ws.top, func(c scored) bool { return ws.cells[c.slot].state&stateKept == 0 })
 }
 
 // score fills the parts of a candidate and adds them up.
-func (s *stage) score(c *scored, near float64) {
-	p, e := &s.ix.params, &c.parts
+func (s *stage) score(c *scored, e *Explanation) {
+	p := &s.ix.params
 	turn := over(float64(s.ws.cells[c.slot].turn), s.turn)
 	keep := 1 - s.dense
 	e.Turn = keep * turn
@@ -206,30 +252,20 @@ func (s *stage) score(c *scored, near float64) {
 	if s.passages > 0 {
 		e.Turn = float64((1-p.PassageShare)*e.Turn) + float64(keep*p.PassageShare*c.passage/s.passages)
 	}
-	e.Near = keep * p.NearWeight * over(near, s.turn)
-	words := e.Turn + e.Window + e.Session + e.Near
-	speaker, preference, time := s.factor(c.slot)
-	e.Speaker, e.Preference, e.Time = speaker*words, preference*words, time*words
-	e.Exact, e.Standing, e.Dense = s.extra(c.slot)
+	e.Near = keep * p.NearWeight * over(c.near, s.turn)
+	if s.boosts {
+		words := e.Turn + e.Window + e.Session + e.Near
+		speaker, preference, time := s.factor(c.slot)
+		e.Speaker, e.Preference, e.Time = speaker*words, preference*words, time*words
+	}
+	if s.extras {
+		e.Exact, e.Standing, e.Dense = s.extra(c.slot)
+	}
 	c.score = e.sum()
 }
 
-// sort orders the candidates and keeps n.
-func (s *stage) sort(n int) {
-	slices.SortFunc(s.ws.top, func(a, b scored) int {
-		switch {
-		case a.slot == b.slot:
-			return 0
-		case s.better(&a, &b):
-			return -1
-		}
-		return 1
-	})
-	s.ws.top = s.ws.top[:min(n, len(s.ws.top))]
-}
-
 // third goes through the text of the candidates: which words of the query stand
-// together, and what is the best passage of a long entry.
+// together, and what is the best passage of a long entry. Then it sorts them.
 func (s *stage) third() {
 	ws, p := s.ws, &s.ix.params
 	for i, t := range s.q.terms {
@@ -242,10 +278,12 @@ func (s *stage) third() {
 			s.passages = max(s.passages, c.passage)
 		}
 	}
+	var e Explanation
 	for i := range ws.top {
-		s.score(&ws.top[i], s.together(ws.top[i].slot))
+		ws.top[i].near = s.together(ws.top[i].slot)
+		s.score(&ws.top[i], &e)
 	}
-	s.sort(len(ws.top))
+	slices.SortFunc(ws.top, func(a, b scored) int { return s.order(a.candidate, b.candidate) })
 }
 
 func (s *stage) passage(slot uint32, parts []float64) float64 {
@@ -297,14 +335,8 @@ func (s *stage) together(slot uint32) float64 {
 	sum := 0.0
 	for j, p := range pairs {
 		if g := ws.gaps[j]; g > 0 {
-			sum += min(s.idf(p.a), s.idf(p.b)) / float64(g)
+			sum += min(ws.weight[p.a], ws.weight[p.b]) / float64(g)
 		}
 	}
 	return sum
-}
-
-// idf weighs the term at a place of the query in this lane.
-func (s *stage) idf(i uint8) float64 {
-	t := &s.q.terms[i]
-	return t.weight * idf(s.ln.count, len(s.ln.list(t.id)))
 }

@@ -37,23 +37,51 @@ func timeUnit(w string) (unit, bool) {
 func monday(t time.Time) time.Time { return t.AddDate(0, 0, -(int(t.Weekday())+6)%7) }
 
 func timeMonth(w string) (time.Month, bool) {
-	if len(w) < 3 {
-		return 0, false
-	}
-	for m := time.January; m <= time.December; m++ {
-		name := strings.ToLower(m.String())
-		if w == name || w == name[:3] || w == "sept" && m == time.September {
-			return m, true
-		}
+	switch w {
+	case "january", "jan":
+		return time.January, true
+	case "february", "feb":
+		return time.February, true
+	case "march", "mar":
+		return time.March, true
+	case "april", "apr":
+		return time.April, true
+	case "may":
+		return time.May, true
+	case "june", "jun":
+		return time.June, true
+	case "july", "jul":
+		return time.July, true
+	case "august", "aug":
+		return time.August, true
+	case "september", "sep", "sept":
+		return time.September, true
+	case "october", "oct":
+		return time.October, true
+	case "november", "nov":
+		return time.November, true
+	case "december", "dec":
+		return time.December, true
 	}
 	return 0, false
 }
 
 func timeWeekday(w string) (time.Weekday, bool) {
-	for d := time.Sunday; d <= time.Saturday; d++ {
-		if w == strings.ToLower(d.String()) {
-			return d, true
-		}
+	switch w {
+	case "sunday":
+		return time.Sunday, true
+	case "monday":
+		return time.Monday, true
+	case "tuesday":
+		return time.Tuesday, true
+	case "wednesday":
+		return time.Wednesday, true
+	case "thursday":
+		return time.Thursday, true
+	case "friday":
+		return time.Friday, true
+	case "saturday":
+		return time.Saturday, true
 	}
 	return 0, false
 }
