@@ -32,6 +32,7 @@ type form struct {
 type payload struct {
 	form       *form
 	start, end int32
+	whole      bool // the text itself with its escapes read, not a run inside it
 }
 
 // span maps [i, j) of the detection text to the source.

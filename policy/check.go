@@ -34,7 +34,7 @@ func (p *Policy) checkHidden(pr gate.Proposal, f *form, fs []gate.Finding) []gat
 
 // checkForm reads what a text would do, and what its decoded parts would.
 // spans says whether the form's offsets are the candidate's own.
-func (p *Policy) checkForm(s *scan, f *form, spans bool, depth int, fs []gate.Finding) []gate.Finding {
+func (p *Policy) checkForm(s *scan, f *form, spans bool, fs []gate.Finding) []gate.Finding {
 	p.lexicon.read(s, f.text)
 	found := p.structural(f.text, p.lexicon.effects(s, nil))
 	// A negation softens suppression and sinks only; beside any other control
@@ -57,24 +57,57 @@ func (p *Policy) checkForm(s *scan, f *form, spans bool, depth int, fs []gate.Fi
 		fs = append(fs, g)
 	}
 	for _, d := range f.decoded {
-		fs = p.checkDecoded(s, d, spans, depth, fs)
+		fs = p.checkDecoded(s, d, spans, fs)
 	}
 	return fs
 }
 
 // checkDecoded judges a decoded part by the words it hides. Text that was
 // encoded and then gives orders is control text whatever it asks for.
-func (p *Policy) checkDecoded(s *scan, d payload, spans bool, depth int, fs []gate.Finding) []gate.Finding {
+func (p *Policy) checkDecoded(s *scan, d payload, spans bool, fs []gate.Finding) []gate.Finding {
+	least := gate.E1
+	if d.whole {
+		least = gate.E2 // an escaped ampersand makes no payload of a text
+		for _, g := range fs {
+			if g.Effect >= gate.E2 {
+				return fs // said openly as well
+			}
+		}
+	}
 	var worst gate.Effect
-	for _, g := range p.checkForm(s, d.form, false, depth+1, nil) {
+	for _, g := range p.checkForm(s, d.form, false, nil) {
 		worst = max(worst, g.Effect)
 	}
-	if worst >= gate.E2 || worst == gate.E1 && int(d.end-d.start) < len(d.form.text)*4 && len(d.form.source) > 0 && spans && int(d.start) > 0 {
-		g := gate.Finding{Finding: tenet.Finding{Check: "canonical", Code: CodeEncodedPayload}, Effect: gate.E3}
+	if worst < least {
+		return fs
+	}
+	g := gate.Finding{Finding: tenet.Finding{Check: "canonical", Code: CodeEncodedPayload}, Effect: gate.E3}
+	if spans {
+		g.Start, g.End = int(d.start), int(d.end)
+	}
+	return append(fs, g)
+}
+
+// checkSecrets finds credentials in a text and in what it decodes to. They are
+// refused in every durable tier and masked in every log.
+func (p *Policy) checkSecrets(f *form, spans bool, fs []gate.Finding) []gate.Finding {
+	for _, m := range p.secrets.find(f.plain) {
+		g := gate.Finding{Finding: tenet.Finding{Check: "secret", Code: m.code}, Reject: true, Mask: true}
 		if spans {
-			g.Start, g.End = int(d.start), int(d.end)
+			g.Start, g.End = f.plainSpan(m.start, m.end)
 		}
 		fs = append(fs, g)
+	}
+	for _, d := range f.decoded {
+		if d.whole && len(fs) > 0 {
+			continue // the same secret again
+		}
+		for _, g := range p.checkSecrets(d.form, false, nil) {
+			if spans {
+				g.Start, g.End = int(d.start), int(d.end)
+			}
+			fs = append(fs, g)
+		}
 	}
 	return fs
 }

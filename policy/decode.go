@@ -12,28 +12,28 @@ import (
 // decode finds encoded runs in the plain text and canonicalises what they
 // say, to the depth and within the byte budget that bound the whole work.
 func (f *form) decode(depth int, budget *int) {
-	add := func(text string, i, j int) {
+	add := func(text string, i, j int, whole bool) {
 		if *budget < len(text) || len(text) == 0 || len(f.decoded) >= 64 {
 			return
 		}
 		*budget -= len(text)
 		a, b := f.plainSpan(i, j)
-		f.decoded = append(f.decoded, payload{canonicaliseDepth(text, depth+1, budget), int32(a), int32(b)})
+		f.decoded = append(f.decoded, payload{canonicaliseDepth(text, depth+1, budget), int32(a), int32(b), whole})
 	}
 	s := f.plain
 	if strings.IndexByte(s, '&') >= 0 && strings.IndexByte(s, ';') >= 0 {
 		if t := html.UnescapeString(s); t != s && utf8.ValidString(t) {
-			add(t, 0, len(s))
+			add(t, 0, len(s), true)
 		}
 	}
 	if percents(s) >= 3 {
 		if t := unpercent(s); t != s && printable(t) {
-			add(t, 0, len(s))
+			add(t, 0, len(s), true)
 		}
 	}
 	if strings.Contains(s, `\u00`) || strings.Contains(s, `\x`) {
 		if t := unescape(s); t != s && printable(t) {
-			add(t, 0, len(s))
+			add(t, 0, len(s), true)
 		}
 	}
 	for i := 0; i < len(s); {
@@ -50,13 +50,13 @@ func (f *form) decode(depth int, budget *int) {
 			j++
 		}
 		if t, ok := decodeRun(run); ok {
-			add(t, i, j)
+			add(t, i, j, false)
 		}
 		i = j
 	}
 	if i, j := hexPairs(s); j > i {
 		if b, err := hex.DecodeString(strings.ReplaceAll(s[i:j], " ", "")); err == nil && printable(string(b)) {
-			add(string(b), i, j)
+			add(string(b), i, j, false)
 		}
 	}
 }

@@ -31,19 +31,27 @@ type Policy struct {
 	config  Config
 	lexicon *lexicon
 	shapes  []shape
+	secrets *secrets
 	version string
 	scratch sync.Pool // *scan, so that a check allocates little
 }
 
-// Default is the policy that ships: the rules a gate is given when nobody
-// configured anything.
-func Default() []gate.Rule {
+// builtin is the policy of the zero Config, compiled when first asked for.
+var builtin = sync.OnceValue(func() *Policy {
 	p, err := New(Config{})
 	if err != nil {
 		panic("policy: the built-in rules do not load: " + err.Error()) // a defect of this build, found by any test
 	}
-	return []gate.Rule{p}
-}
+	return p
+})
+
+// Default is the policy that ships: the rules a gate is given when nobody
+// configured anything.
+func Default() []gate.Rule { return []gate.Rule{builtin()} }
+
+// Redact replaces every secret in a text by a typed placeholder, for session
+// messages and transcripts, and says what it replaced.
+func Redact(text string) (string, []tenet.Code) { return builtin().Redact(text) }
 
 // New compiles a policy. It returns an Invalid error when the configuration
 // contradicts itself or names what does not exist.
@@ -56,10 +64,15 @@ func New(c Config) (*Policy, error) {
 	if err != nil {
 		return nil, tenet.Errorf(tenet.Internal, "policy", "%v", err)
 	}
-	p := &Policy{config: c, lexicon: lex, shapes: shapes()}
+	sec, err := newSecrets()
+	if err != nil {
+		return nil, tenet.Errorf(tenet.Internal, "policy", "%v", err)
+	}
+	p := &Policy{config: c, lexicon: lex, shapes: shapes(), secrets: sec}
 	h := sha256.New()
 	fmt.Fprintln(h, engineVersion)
 	h.Write([]byte(lexiconData))
+	h.Write(gitleaksData)
 	conf, err := json.Marshal(c)
 	if err != nil {
 		return nil, tenet.Errorf(tenet.Internal, "policy", "configuration cannot be encoded")
@@ -81,6 +94,7 @@ func (p *Policy) Check(pr gate.Proposal) []gate.Finding {
 	c := pr.Candidate
 	f := canonicalise(c.Text)
 	fs := p.checkHidden(pr, f, nil)
-	fs = p.checkForm(s, f, true, 0, fs)
+	fs = p.checkSecrets(f, true, fs)
+	fs = p.checkForm(s, f, true, fs)
 	return fs
 }
