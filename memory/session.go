@@ -2,6 +2,7 @@ package memory
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/tenet-memory/tenet"
@@ -19,6 +20,8 @@ type Session struct {
 	info   tenet.Session
 	log    store.Sessions
 	reader store.Reader // read-only; nil without a durable tier
+	runs   store.Runs   // nil without a store for running work
+	keep   int          // checkpoints
 
 	gate     *gate.Gate // for composition and labels; a gate writes nothing
 	indexes  *indexes
@@ -27,6 +30,7 @@ type Session struct {
 	debounce time.Duration
 	now      func() time.Time
 	finish   func(context.Context, tenet.Scope, tenet.SessionID) (Report, error)
+	counts   *counts
 }
 
 // Session opens a conversation that writes the scope, creating it when it is
@@ -47,17 +51,41 @@ func (m *Memory) Session(ctx context.Context, by tenet.Principal, scope tenet.Sc
 	if err != nil {
 		return nil, err
 	}
+	return m.handle(by, info)
+}
+
+// handle is the hot path of an existing session for a principal.
+func (m *Memory) handle(by tenet.Principal, info tenet.Session) (*Session, error) {
 	if err := reach("session", by, info.Reads...); err != nil {
 		return nil, err
 	}
 	s := &Session{
 		by: by, info: info, log: store.OnlySessions(m.sessions), gate: m.gate, indexes: m.indexes, tokens: m.tokens,
-		fence: fence(m.secret, scope, id), debounce: m.cfg.Debounce, now: m.now, finish: m.finish,
+		fence: fence(m.secret, info.Scope, info.ID), debounce: m.cfg.Debounce, now: m.now, finish: m.finish,
+		keep: m.cfg.KeepCheckpoints, counts: &m.counts,
+	}
+	if m.runs != nil {
+		s.runs = store.OnlyRuns(m.runs)
 	}
 	if m.ledger != nil {
 		s.reader = store.ReadOnly(m.ledger)
 	}
 	return s, nil
+}
+
+// OpenSession opens a conversation that exists, and returns a NotFound error
+// for one that does not: a misspelt id must not become a new conversation.
+func (m *Memory) OpenSession(ctx context.Context, by tenet.Principal, scope tenet.Scope, id tenet.SessionID) (*Session, error) {
+	if err := reach("session", by, scope); err != nil {
+		return nil, err
+	}
+	if err := tenet.CheckSessionID(id); err != nil {
+		return nil, err
+	}
+	if _, err := m.sessions.Messages(ctx, scope, id, 0, 1); err != nil {
+		return nil, err
+	}
+	return m.Session(ctx, by, scope, id)
 }
 
 // Info is the session as it was when it was opened.
@@ -87,7 +115,22 @@ func (s *Session) Append(ctx context.Context, ms ...tenet.Message) ([]tenet.Mess
 	if len(kept) == 0 {
 		return nil, nil
 	}
-	return s.log.Append(ctx, s.info.Scope, s.info.ID, kept, now.Add(s.debounce))
+	return once(ctx, s.by, now, func(ctx context.Context) ([]tenet.Message, error) {
+		return s.log.Append(ctx, s.info.Scope, s.info.ID, kept, now.Add(s.debounce))
+	}, withoutText, func(old []tenet.Message) []tenet.Message {
+		for i := range old {
+			old[i].Text = ms[i].Text // the same request: it need not be recorded twice
+		}
+		return old
+	})
+}
+
+func withoutText(ms []tenet.Message) []tenet.Message {
+	ms = slices.Clone(ms)
+	for i := range ms {
+		ms[i].Text = ""
+	}
+	return ms
 }
 
 func checkMessage(m tenet.Message) error {
@@ -142,7 +185,9 @@ func (s *Session) Propose(ctx context.Context, c tenet.Candidate) (tenet.Candida
 	if err := c.Check(); err != nil {
 		return "", err
 	}
-	return c.ID, s.log.Propose(ctx, s.info.Scope, s.info.ID, c, c.ProposedAt.Add(s.debounce))
+	return once(ctx, s.by, c.ProposedAt, func(ctx context.Context) (tenet.CandidateID, error) {
+		return c.ID, s.log.Propose(ctx, s.info.Scope, s.info.ID, c, c.ProposedAt.Add(s.debounce))
+	}, func(tenet.CandidateID) tenet.CandidateID { return c.ID }, same)
 }
 
 // End closes the conversation and consolidates it before it returns. When
