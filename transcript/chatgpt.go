@@ -85,7 +85,7 @@ func readTree(ch chat, o Options) (ms []tenet.Message, leftOut int, err error) {
 		case m.Role == tenet.RoleTool:
 			m.ToolCallID = call
 		}
-		if err := check(m); err != nil {
+		if err := Check(m); err != nil {
 			return nil, 0, err
 		}
 		ms = append(ms, m)

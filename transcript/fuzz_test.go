@@ -26,7 +26,7 @@ func fuzz(f *testing.F, format Format, seeds ...string) {
 				t.Error("a conversation without messages")
 			}
 			for _, m := range c.Messages {
-				if err := check(m); err != nil {
+				if err := Check(m); err != nil {
 					t.Error(err)
 				}
 				if m.ClientID == "" || m.Role == 0 || !utf8.ValidString(m.Text) {

@@ -193,7 +193,7 @@ func (l line) message(i int, o Options) (tenet.Message, error) {
 	if m.ToolCalls, err = toolCalls(l.ToolCalls); err != nil {
 		return m, err
 	}
-	return m, check(m)
+	return m, Check(m)
 }
 
 // toolCalls reads ids of calls, given bare or as OpenAI's call objects.

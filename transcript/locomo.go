@@ -129,7 +129,7 @@ func readSession(rawTurns, rawTime json.RawMessage, o Options) ([]tenet.Message,
 		case m.Role == 0:
 			err = errors.New("a participant without a role; say who it is with a mapping")
 		default:
-			err = check(m)
+			err = Check(m)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("turn %d: %s", i+1, reason(err))

@@ -159,7 +159,7 @@ func readMessages(raws []json.RawMessage, o Options) ([]tenet.Message, error) {
 		}
 		m, err := s.message(i, o)
 		if err == nil {
-			err = check(m)
+			err = Check(m)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("message %d: %s", i+1, reason(err))

@@ -159,9 +159,10 @@ func Detect(r io.ReadSeeker) (Format, error) {
 	return lay.format, err
 }
 
-// check applies the engine's limits to a message before any of its
-// conversation is appended, so that a conversation is kept whole or not at all.
-func check(m tenet.Message) error {
+// Check applies the engine's limits to a message, before any of its
+// conversation is appended: a conversation is kept whole or not at all. The
+// error is a plain reason.
+func Check(m tenet.Message) error {
 	switch {
 	case len(m.Text) > tenet.MaxMessage:
 		return fmt.Errorf("text is %d bytes, the limit is %d", len(m.Text), tenet.MaxMessage)

@@ -1,0 +1,157 @@
+// Command tenet is Tenet's command line: a thin shell over package memory that
+// reads configuration, opens a store, calls one method and prints the answer.
+// It holds no rule of its own: what may be remembered, the gate decides.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/alecthomas/kong"
+
+	"github.com/tenet-memory/tenet"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	code := run(ctx, os.Args[1:], os.Getenv, os.Stdin, os.Stdout, os.Stderr)
+	stop()
+	os.Exit(code)
+}
+
+// grammar is every command and flag. Flags of globals are pointers, so that a
+// flag that is given beats the file and the environment even when it is empty.
+type grammar struct {
+	globals
+
+	Remember    rememberCmd    `cmd:"" help:"Propose a fact or note with its evidence and wait for the verdict."`
+	Facts       factsCmd       `cmd:"" help:"Load every fact by identity: complete, exact, without a query."`
+	History     historyCmd     `cmd:"" help:"Show every value ever believed under a key, on both time axes."`
+	Retract     retractCmd     `cmd:"" help:"Take a fact back: it never was true."`
+	End         endCmd         `cmd:"" help:"End a fact: it is no longer true."`
+	Session     sessionCmd     `cmd:"" help:"Write and read a conversation."`
+	Context     contextCmd     `cmd:"" help:"Assemble working memory for the next model call."`
+	Recall      recallCmd      `cmd:"" help:"Find notes and episodes by meaning."`
+	Import      importCmd      `cmd:"" help:"Import conversations: JSON lines, LoCoMo, OpenAI chats, ChatGPT exports."`
+	Consolidate consolidateCmd `cmd:"" help:"Take sessions through extraction and the gate."`
+	Audit       auditCmd       `cmd:"" help:"Review what was decided, and what is held."`
+	Verify      verifyCmd      `cmd:"" help:"Recompute the audit chain and every row it covers."`
+	Demo        demoCmd        `cmd:"" help:"Sarah's story on real code: no network, no key, a few seconds."`
+	Config      configCmd      `cmd:"" help:"Look at the configuration."`
+	Version     versionCmd     `cmd:"" help:"Print the version."`
+}
+
+// globals are the flags of every command; settings.go says what they mean.
+type globals struct {
+	ConfigFile       *string `name:"config" placeholder:"FILE" help:"Configuration file (default ./tenet.yaml when it is there)."`
+	Store            *string `placeholder:"DSN" help:"Database: a path or sqlite:PATH (default ./tenet.db)."`
+	Tenant           *string `help:"Tenant (default \"default\")."`
+	User             *string `xor:"subject" help:"Whose memory: a user. Same as --subject user:ID."`
+	Project          *string `xor:"subject" help:"Whose memory: a project. Same as --subject project:ID."`
+	Subject          *string `xor:"subject" help:"Whose memory: user:ID, project:ID or tenant."`
+	As               *string `placeholder:"KIND" help:"Act as app, agent, user, connector or operator (default app; operator for audit and verify)."`
+	Actor            *string `placeholder:"NAME" help:"Name of who acts (default cli)."`
+	Owns             *string `placeholder:"KEYS" help:"Fact keys that a connector owns, separated by commas."`
+	Durable          *string `placeholder:"on|off" help:"off: sessions only, durable calls are unavailable (default on)."`
+	SessionTTL       *string `name:"session-ttl" placeholder:"DURATION" help:"How long a session's log is kept after its last message (default for ever)."`
+	EpisodeRetention *string `name:"episode-retention" placeholder:"DURATION" help:"How long a verbatim turn keeps its text (default for ever)."`
+
+	JSON bool `name:"json" help:"Print JSON."`
+}
+
+// app is one run of the program.
+type app struct {
+	ctx    context.Context
+	getenv func(string) string
+	in     io.Reader
+	out    io.Writer
+	err    io.Writer
+	json   bool
+	set    settings
+	opened *engine
+	kong   *kong.Kong
+}
+
+// run is the whole program but for the process: tests call it.
+func run(ctx context.Context, args []string, getenv func(string) string, stdin io.Reader, stdout, stderr io.Writer) int {
+	a := &app{ctx: ctx, getenv: getenv, in: stdin, out: stdout, err: stderr}
+	// Before the flags are parsed, an error about them needs its form already.
+	a.json = slices.Contains(args, "--json")
+	if len(args) == 0 {
+		args = []string{"--help"}
+	}
+	err := a.command(args)
+	if a.opened != nil {
+		if cerr := a.opened.close(); err == nil {
+			err = cerr
+		}
+	}
+	if err == nil {
+		return 0
+	}
+	a.fail(err)
+	return exitCode(err)
+}
+
+// command parses the arguments, loads the configuration and runs one command.
+func (a *app) command(args []string) error {
+	var g grammar
+	helped := false
+	k, err := kong.New(&g,
+		kong.Name("tenet"),
+		kong.Description("Governed memory for AI agents: three tiers, one gate."),
+		kong.Writers(a.out, a.err),
+		kong.Exit(func(int) { helped = true }),
+		kong.ConfigureHelp(kong.HelpOptions{NoExpandSubcommands: true, FlagsLast: true}),
+		kong.Help(helpWithExitCodes),
+	)
+	if err != nil {
+		return tenet.Errorf(tenet.Internal, "start", "%v", err)
+	}
+	a.kong = k
+	parsed, err := k.Parse(args)
+	if helped {
+		return nil
+	}
+	if err != nil {
+		return tenet.Errorf(tenet.Invalid, "usage", "%s; see tenet --help", usage(err))
+	}
+	a.json = g.JSON
+	if parsed.Command() == "version" { // works whatever the configuration
+		return parsed.Run(a)
+	}
+	if a.set, err = load(g.globals, a.getenv); err != nil {
+		return err
+	}
+	return parsed.Run(a)
+}
+
+// usage is kong's word for a mistake; it names flags and arguments. It may
+// quote an argument, so it is cut to its first line.
+func usage(err error) string {
+	var p *kong.ParseError
+	if errors.As(err, &p) {
+		err = p.Unwrap()
+	}
+	s, _, _ := strings.Cut(err.Error(), "\n")
+	return printable(s)
+}
+
+// helpWithExitCodes prints kong's help and, for the program as a whole, what
+// the exit codes mean.
+func helpWithExitCodes(o kong.HelpOptions, ctx *kong.Context) error {
+	if err := kong.DefaultHelpPrinter(o, ctx); err != nil {
+		return err
+	}
+	if ctx.Selected() == nil {
+		fmt.Fprintf(ctx.Stdout, "\nExit codes:\n%s", exitHelp())
+	}
+	return nil
+}

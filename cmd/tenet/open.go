@@ -1,0 +1,199 @@
+package main
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/tenet-memory/tenet"
+	"github.com/tenet-memory/tenet/gate"
+	"github.com/tenet-memory/tenet/memory"
+	"github.com/tenet-memory/tenet/policy"
+	"github.com/tenet-memory/tenet/store/sqlite"
+)
+
+// dsn says which database stands behind the engine.
+type dsn struct {
+	scheme string // sqlite, postgres or redis
+	path   string
+}
+
+// parseDSN reads a path or SCHEME:REST. It knows the schemes; open knows which
+// of them are built.
+func parseDSN(s string) (dsn, error) {
+	scheme, rest, ok := strings.Cut(s, ":")
+	switch {
+	case s == "":
+		return dsn{}, tenet.Errorf(tenet.Invalid, "config", "store: no path")
+	case !ok || strings.ContainsAny(scheme, "/.") || len(scheme) == 1: // a path may hold a colon, or begin with a drive
+		return dsn{"sqlite", s}, nil
+	}
+	switch scheme {
+	case "sqlite":
+		if rest == "" {
+			return dsn{}, tenet.Errorf(tenet.Invalid, "config", "store: no path")
+		}
+		return dsn{"sqlite", rest}, nil
+	case "postgres", "postgresql":
+		return dsn{"postgres", s}, nil
+	case "redis", "rediss":
+		return dsn{"redis", s}, nil
+	}
+	return dsn{}, tenet.Errorf(tenet.Invalid, "config", "store: unknown scheme %q", scheme)
+}
+
+// engine is an opened Memory with its database.
+type engine struct {
+	*memory.Memory
+	db io.Closer
+}
+
+func (e *engine) close() error { return e.db.Close() }
+
+// access says whether a command may make the database file.
+type access bool
+
+const (
+	reads  access = false // no such file is an error, not an empty memory
+	writes access = true
+)
+
+// memory opens the engine, once.
+func (a *app) memory(may access) (*memory.Memory, error) {
+	if a.opened != nil {
+		return a.opened.Memory, nil
+	}
+	switch a.set.store.scheme {
+	case "sqlite":
+	default:
+		return nil, tenet.Errorf(tenet.Unavailable, "open", "store: %s is not built yet; use a file", a.set.store.scheme)
+	}
+	if may == reads {
+		if _, err := os.Stat(a.set.store.path); errors.Is(err, fs.ErrNotExist) {
+			return nil, tenet.Errorf(tenet.NotFound, "open", "there is no database at %s", a.set.store.path)
+		}
+	}
+	e, err := openSQLite(a, engineOptions{path: a.set.store.path})
+	if err != nil {
+		return nil, err
+	}
+	a.opened = e
+	return e.Memory, nil
+}
+
+// engineOptions are what the demo sets beside the settings.
+type engineOptions struct {
+	path   string
+	now    func() time.Time
+	secret []byte
+}
+
+func openSQLite(a *app, o engineOptions) (*engine, error) {
+	db, err := sqlite.Open(a.ctx, o.path, sqlite.Options{MasterKey: a.set.masterKey})
+	if err != nil {
+		return nil, err
+	}
+	if len(o.secret) == 0 {
+		o.secret = fenceSecret(a.set, o.path)
+	}
+	m, err := memory.Open(a.ctx, memory.Config{
+		Ledger: db, Sessions: db, Gate: newGate(), SessionsOnly: !a.set.durable, Secret: o.secret,
+		SessionTTL: a.set.sessionTTL, EpisodeRetention: a.set.retention, Debounce: a.set.debounce, Now: o.now,
+	})
+	if err != nil {
+		db.Close()
+		return nil, err
+	}
+	return &engine{m, db}, nil
+}
+
+// newGate is the gate with the policy that ships.
+func newGate() *gate.Gate { return gate.New(policy.Default()) }
+
+// fenceSecret keys the fence around rendered memory: the configured secret, or
+// one derived from the database's key, so that the fence of a session is the
+// same in every run of the command.
+func fenceSecret(s settings, path string) []byte {
+	if len(s.fence) > 0 {
+		return s.fence
+	}
+	key := s.masterKey
+	if len(key) == 0 {
+		key, _ = os.ReadFile(path + ".key")
+	}
+	if len(key) == 0 {
+		return nil // the engine draws one
+	}
+	h := hmac.New(sha256.New, key)
+	h.Write([]byte("tenet fence secret"))
+	return h.Sum(nil)
+}
+
+// scope is whose memory the command is about.
+func (a *app) scope() (tenet.Scope, error) {
+	if a.set.subject == nil {
+		return tenet.Scope{}, tenet.Errorf(tenet.Invalid, "usage", "say whose memory it is: --user, --project or --subject")
+	}
+	return tenet.NewScope(a.set.tenant, *a.set.subject)
+}
+
+// scopes is the scope and the wider ones that are read with it.
+func (a *app) scopes(also []string) (tenet.Scope, []tenet.Scope, error) {
+	scope, err := a.scope()
+	if err != nil {
+		return scope, nil, err
+	}
+	var more []tenet.Scope
+	for _, s := range also {
+		sub, err := tenet.ParseSubject(s)
+		if err != nil {
+			return scope, nil, tenet.Errorf(tenet.Invalid, "usage", "--also: want user:ID, project:ID or tenant")
+		}
+		w, err := tenet.NewScope(a.set.tenant, sub)
+		if err != nil {
+			return scope, nil, err
+		}
+		more = append(more, w)
+	}
+	return scope, more, nil
+}
+
+// principal is who acts: what --as says, or the command's default.
+func (a *app) principal(def tenet.PrincipalKind) (tenet.Principal, error) {
+	kind := def
+	if a.set.asGiven {
+		kind = a.set.as
+	}
+	p, err := tenet.NewPrincipal(kind, a.set.tenant, a.set.actor)
+	if err != nil {
+		return p, err
+	}
+	if len(a.set.owns) > 0 {
+		if kind != tenet.Connector {
+			return p, tenet.Errorf(tenet.Invalid, "usage", "only a connector owns keys")
+		}
+		p = p.Owning(a.set.owns...)
+	}
+	return p, nil
+}
+
+// text is an argument, or standard input without its last line end when the
+// argument is "-".
+func (a *app) text(arg string) (string, error) {
+	if arg != "-" {
+		return arg, nil
+	}
+	b, err := io.ReadAll(io.LimitReader(a.in, tenet.MaxMessage+1))
+	if err != nil {
+		return "", tenet.Errorf(tenet.Unavailable, "read", "standard input cannot be read")
+	}
+	if len(b) > tenet.MaxMessage {
+		return "", tenet.Errorf(tenet.Invalid, "read", "standard input is over %d bytes", tenet.MaxMessage)
+	}
+	return strings.TrimSuffix(string(b), "\n"), nil
+}

@@ -1,0 +1,349 @@
+package main
+
+import (
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/knadh/koanf/parsers/yaml"
+	"github.com/knadh/koanf/providers/confmap"
+	"github.com/knadh/koanf/providers/rawbytes"
+	"github.com/knadh/koanf/v2"
+
+	"github.com/tenet-memory/tenet"
+)
+
+// keys are what can be configured, in the order in which config check shows
+// them: in the file by these names, in the environment as TENET_ and the name
+// in capitals, and as flags but for the secrets, which don't belong in a
+// process list.
+var keys = []struct {
+	name, def string
+	secret    bool
+}{
+	{"store", "./tenet.db", false},
+	{"tenant", "default", false},
+	{"subject", "", false}, // or user, or project
+	{"as", "", false},
+	{"actor", "cli", false},
+	{"owns", "", false},
+	{"durable", "on", false},
+	{"session_ttl", "0s", false},
+	{"episode_retention", "0s", false},
+	{"debounce", "30s", false},
+	{"master_key", "", true},
+	{"fence_secret", "", true},
+}
+
+// settings are the effective configuration, checked.
+type settings struct {
+	store      dsn
+	tenant     string
+	subject    *tenet.Subject // nil: none was named
+	as         tenet.PrincipalKind
+	asGiven    bool // else each command has its default
+	actor      string
+	owns       []string
+	durable    bool
+	sessionTTL time.Duration
+	retention  time.Duration
+	debounce   time.Duration
+	masterKey  []byte
+	fence      []byte
+
+	file   string            // the file that was read, or empty
+	values map[string]string // as given, for config check
+	source map[string]string // default, file, environment or flag
+}
+
+// load merges defaults, the file, the environment and the flags, in that
+// order, and checks the result. An unknown key is an error that names it.
+func load(g globals, getenv func(string) string) (settings, error) {
+	s := settings{values: map[string]string{}, source: map[string]string{}}
+	k := koanf.New(".")
+	for _, key := range keys {
+		s.take(k, "default", map[string]string{key.name: key.def})
+	}
+	file, err := readFile(g, getenv, &s)
+	if err != nil {
+		return s, err
+	}
+	for _, layer := range []struct {
+		name string
+		m    map[string]string
+	}{{"file", file}, {"environment", fromEnvironment(getenv)}, {"flag", fromFlags(g)}} {
+		if layer.m, err = oneSubject(layer.m, layer.name); err != nil {
+			return s, err
+		}
+		s.take(k, layer.name, layer.m)
+	}
+	for _, key := range keys {
+		s.values[key.name] = k.String(key.name)
+	}
+	return s, s.check()
+}
+
+func (s *settings) take(k *koanf.Koanf, layer string, m map[string]string) {
+	flat := make(map[string]any, len(m))
+	for name, v := range m {
+		flat[name] = v
+		s.source[name] = layer
+	}
+	k.Load(confmap.Provider(flat, ""), nil) // a map cannot fail to load
+}
+
+// oneSubject folds user and project into subject: they are three ways to say
+// one thing, and a later layer must replace whichever an earlier one used.
+func oneSubject(m map[string]string, layer string) (map[string]string, error) {
+	n := 0
+	for _, kind := range []string{"user", "project"} {
+		if id, ok := m[kind]; ok {
+			n++
+			delete(m, kind)
+			if _, both := m["subject"]; both {
+				n++
+			}
+			m["subject"] = kind + ":" + id
+		}
+	}
+	if n > 1 {
+		return nil, tenet.Errorf(tenet.Invalid, "config", "%s: give one of user, project and subject", layer)
+	}
+	return m, nil
+}
+
+// maxConfig bounds the configuration file.
+const maxConfig = 1 << 20
+
+func readFile(g globals, getenv func(string) string, s *settings) (map[string]string, error) {
+	path, must := "tenet.yaml", false
+	if p := getenv("TENET_CONFIG"); p != "" {
+		path, must = p, true
+	}
+	if g.ConfigFile != nil {
+		path, must = *g.ConfigFile, true
+	}
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) && !must {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, tenet.Errorf(tenet.Invalid, "config", "the configuration file cannot be opened: %s", osReason(err))
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, maxConfig+1))
+	if err != nil || len(text) > maxConfig {
+		return nil, tenet.Errorf(tenet.Invalid, "config", "the configuration file cannot be read or is over 1 MiB")
+	}
+	if err := tenet.CheckText("the configuration file", string(text)); err != nil {
+		return nil, err
+	}
+	k := koanf.New(".")
+	if err := k.Load(rawbytes.Provider(text), yaml.Parser()); err != nil {
+		return nil, tenet.Errorf(tenet.Invalid, "config", "%s: not YAML: %s", path, yamlReason(err))
+	}
+	s.file = path
+	m := map[string]string{}
+	for name, v := range k.All() {
+		if !known(name) {
+			return nil, tenet.Errorf(tenet.Invalid, "config", "%s: unknown key %q", path, name)
+		}
+		if m[name], err = scalar(v); err != nil {
+			return nil, tenet.Errorf(tenet.Invalid, "config", "%s: %s: %v", path, name, err)
+		}
+	}
+	return m, nil
+}
+
+// yamlReason keeps the place of a mistake and drops what may quote a secret.
+func yamlReason(err error) string {
+	line, _, found := strings.Cut(strings.TrimPrefix(err.Error(), "yaml: "), ":")
+	if found && strings.HasPrefix(line, "line ") {
+		return line
+	}
+	return "syntax error or a key given twice"
+}
+
+func known(name string) bool {
+	if name == "user" || name == "project" {
+		return true
+	}
+	for _, k := range keys {
+		if k.name == name {
+			return true
+		}
+	}
+	return false
+}
+
+// scalar takes a value of the file as the text it was written as. A number is
+// refused: YAML has already turned 007 into 7, and an id must not change.
+func scalar(v any) (string, error) {
+	switch v := v.(type) {
+	case string:
+		return v, nil
+	case bool:
+		if v {
+			return "on", nil
+		}
+		return "off", nil
+	case []any:
+		var parts []string
+		for _, e := range v {
+			s, ok := e.(string)
+			if !ok {
+				return "", errors.New("want a list of texts; quote them")
+			}
+			parts = append(parts, s)
+		}
+		return strings.Join(parts, ","), nil
+	case nil:
+		return "", nil
+	}
+	return "", errors.New("want a text; quote it")
+}
+
+func fromEnvironment(getenv func(string) string) map[string]string {
+	m := map[string]string{}
+	names := []string{"user", "project"}
+	for _, k := range keys {
+		names = append(names, k.name)
+	}
+	for _, name := range names {
+		if v := getenv("TENET_" + strings.ToUpper(name)); v != "" {
+			m[name] = v
+		}
+	}
+	return m
+}
+
+func fromFlags(g globals) map[string]string {
+	m := map[string]string{}
+	for name, v := range map[string]*string{
+		"store": g.Store, "tenant": g.Tenant, "user": g.User, "project": g.Project, "subject": g.Subject, "as": g.As,
+		"actor": g.Actor, "owns": g.Owns, "durable": g.Durable, "session_ttl": g.SessionTTL,
+		"episode_retention": g.EpisodeRetention,
+	} {
+		if v != nil {
+			m[name] = *v
+		}
+	}
+	return m
+}
+
+// check turns the texts into values. The error names the key and its source.
+func (s *settings) check() error {
+	bad := func(name, format string, args ...any) error {
+		return tenet.Errorf(tenet.Invalid, "config", "%s (from %s): %s", name, s.source[name], fmt.Sprintf(format, args...))
+	}
+	v := s.values
+	var err error
+	if s.store, err = parseDSN(v["store"]); err != nil {
+		return err
+	}
+	if s.tenant = v["tenant"]; s.tenant != "" {
+		_, err = tenet.NewScope(s.tenant, tenet.WholeTenant())
+	}
+	if s.tenant == "" || err != nil {
+		return bad("tenant", "not a usable id")
+	}
+	if v["subject"] != "" || s.source["subject"] != "default" {
+		sub, err := tenet.ParseSubject(v["subject"])
+		if err != nil {
+			return bad("subject", "want user:ID, project:ID or tenant")
+		}
+		s.subject = &sub
+	}
+	if s.asGiven = v["as"] != ""; s.asGiven {
+		if s.as.UnmarshalText([]byte(v["as"])) != nil || s.as == tenet.Admin {
+			return bad("as", "want app, agent, user, connector or operator")
+		}
+	}
+	if s.actor = v["actor"]; s.actor == "" {
+		return bad("actor", "is empty")
+	}
+	for key := range strings.SplitSeq(v["owns"], ",") {
+		if key = strings.TrimSpace(key); key != "" {
+			s.owns = append(s.owns, key)
+		}
+	}
+	switch v["durable"] {
+	case "on":
+		s.durable = true
+	case "off":
+	default:
+		return bad("durable", "want on or off")
+	}
+	for name, d := range map[string]*time.Duration{"session_ttl": &s.sessionTTL, "episode_retention": &s.retention, "debounce": &s.debounce} {
+		if *d, err = time.ParseDuration(v[name]); err != nil || *d < 0 {
+			return bad(name, "want a duration such as 720h")
+		}
+	}
+	if v["master_key"] != "" {
+		if s.masterKey, err = hex.DecodeString(v["master_key"]); err != nil || len(s.masterKey) != 32 {
+			return bad("master_key", "want 64 hexadecimal digits")
+		}
+	}
+	if s.fence = []byte(v["fence_secret"]); len(s.fence) > 0 && len(s.fence) < 16 {
+		return bad("fence_secret", "want at least 16 characters")
+	}
+	return nil
+}
+
+// masked is the effective value of a key as it may be shown.
+func (s settings) masked(name string) string {
+	i := slices.IndexFunc(keys, func(k struct {
+		name, def string
+		secret    bool
+	}) bool {
+		return k.name == name
+	})
+	if keys[i].secret && s.values[name] != "" {
+		return "********"
+	}
+	return s.values[name]
+}
+
+// osReason is the operating system's word for an error, without the path.
+func osReason(err error) string {
+	var p *fs.PathError
+	if errors.As(err, &p) {
+		return p.Err.Error()
+	}
+	return "the operating system refused"
+}
+
+// configCmd looks at the configuration.
+type configCmd struct {
+	Check configCheckCmd `cmd:"" help:"Print the effective configuration, secrets masked, and check it."`
+}
+
+type configCheckCmd struct{}
+
+// Run prints what load has checked already.
+func (configCheckCmd) Run(a *app) error {
+	config, rows := map[string]string{}, [][]string{}
+	for _, k := range keys {
+		config[k.name] = a.set.masked(k.name)
+		rows = append(rows, []string{k.name, dash(config[k.name]), a.set.source[k.name]})
+	}
+	if a.set.subject != nil {
+		if _, err := tenet.NewScope(a.set.tenant, *a.set.subject); err != nil {
+			return err
+		}
+	}
+	if _, err := a.principal(tenet.App); err != nil {
+		return err
+	}
+	v := map[string]any{"file": a.set.file, "config": config, "source": a.set.source}
+	return a.print(v, func() {
+		a.table("KEY|VALUE|FROM", rows)
+		a.printf("\nconfiguration file: %s\nok\n", dash(a.set.file))
+	})
+}
