@@ -170,6 +170,9 @@ func (m *Memory) consolidate(ctx context.Context, l store.Lease) (Report, error)
 	ack := store.Ack{Cursor: l.Session.Consolidated}
 	err := m.work(ctx, l, &r, &ack)
 	ack.Now = m.now()
+	if err == nil {
+		m.counts.consolidated(l.Session.DueAt, ack.Now)
+	}
 	if err != nil {
 		ack.Code = tenet.Code(tenet.KindOf(err).String())
 		ack.NextDue = ack.Now.Add(retryAfter(l.Session.Attempts))

@@ -30,6 +30,13 @@ type Config struct {
 	Sessions store.Sessions
 	Gate     *gate.Gate
 
+	// Runs, Threads, Documents and Onces are further ports. Default: Sessions or
+	// Ledger, when it is one; without a port its calls are Unavailable.
+	Runs      store.Runs
+	Threads   store.Threads
+	Documents store.Documents
+	Onces     store.Onces
+
 	// SessionsOnly runs without a durable tier: sessions work, durable calls
 	// are Unavailable. It is the first step of adopting Tenet.
 	SessionsOnly bool
@@ -54,6 +61,12 @@ type Config struct {
 	Debounce time.Duration
 	// Lease is how long a worker may take over one session. Default: 1 min.
 	Lease time.Duration
+	// KeepCheckpoints is how many versions of a session's checkpoint stay.
+	// Default: 20.
+	KeepCheckpoints int
+	// ThreadTTL is how long a version of a thread is kept when its writer does
+	// not say. Default: 0, for ever.
+	ThreadTTL time.Duration
 	// IndexEntries bounds the recall entries held in RAM over all scopes.
 	// Default: 2 million.
 	IndexEntries int
@@ -66,17 +79,22 @@ type Config struct {
 // Memory is the engine. It is safe for concurrent use and holds nothing that
 // cannot be rebuilt from its stores.
 type Memory struct {
-	ledger   store.Ledger
-	sessions store.Sessions
-	gate     *gate.Gate
-	extract  model.Extractor
-	indexes  *indexes
-	tokens   func(string) int
-	secret   []byte
-	cfg      Config
-	now      func() time.Time
-	log      *slog.Logger
-	wake     chan struct{} // a session became due: Run looks at once
+	ledger    store.Ledger
+	sessions  store.Sessions
+	runs      store.Runs
+	threads   store.Threads
+	documents store.Documents
+	onces     store.Onces
+	gate      *gate.Gate
+	extract   model.Extractor
+	indexes   *indexes
+	tokens    func(string) int
+	secret    []byte
+	cfg       Config
+	now       func() time.Time
+	log       *slog.Logger
+	wake      chan struct{} // a session became due: Run looks at once
+	counts    counts
 }
 
 // Open makes an engine over opened stores, which stay the caller's to close.
@@ -96,6 +114,11 @@ func Open(_ context.Context, c Config) (*Memory, error) {
 	orElse(&c.Debounce, 30*time.Second)
 	orElse(&c.Lease, time.Minute)
 	orElse(&c.IndexEntries, 2_000_000)
+	orElse(&c.KeepCheckpoints, 20)
+	portOr(&c.Runs, c.Sessions)
+	portOr(&c.Threads, c.Sessions)
+	portOr(&c.Documents, c.Ledger)
+	portOr(&c.Onces, c.Ledger)
 	if c.Extractor == nil {
 		c.Extractor = model.Verbatim{}
 	}
@@ -121,6 +144,7 @@ func Open(_ context.Context, c Config) (*Memory, error) {
 	}
 	m := &Memory{
 		ledger: c.Ledger, sessions: c.Sessions, gate: c.Gate, extract: c.Extractor, tokens: c.Tokens, secret: c.Secret,
+		runs: c.Runs, threads: c.Threads, documents: c.Documents, onces: c.Onces,
 		cfg: c, log: c.Log, wake: make(chan struct{}, 1),
 	}
 	m.now = func() time.Time { return tenet.Micros(c.Now()) }
@@ -134,6 +158,14 @@ func orElse[T comparable](v *T, def T) {
 	var zero T
 	if *v == zero {
 		*v = def
+	}
+}
+
+// portOr fills a port that was left out from a store that is one, too.
+func portOr[P comparable](port *P, from any) {
+	var none P
+	if p, ok := from.(P); ok && *port == none {
+		*port = p
 	}
 }
 

@@ -36,7 +36,11 @@ func (m *Memory) Remember(ctx context.Context, by tenet.Principal, c tenet.Candi
 	if err != nil {
 		return tenet.Verdict{}, err
 	}
-	if c.IfVersion != "" { // the caller's precondition is about the state as it is
+	if done, err := m.answered(ctx, by); err != nil {
+		return tenet.Verdict{}, err
+	} else if done {
+		k.Candidate.IfVersion = "" // it was decided when the version held
+	} else if c.IfVersion != "" { // the caller's precondition is about the state as it is
 		if k.State, err = m.ledger.State(ctx, c.Scope, m.gate.Query(k), k.At); err != nil {
 			return tenet.Verdict{}, err
 		}
@@ -44,7 +48,9 @@ func (m *Memory) Remember(ctx context.Context, by tenet.Principal, c tenet.Candi
 			k.Candidate.IfVersion = "" // a retry: it was decided when the version held
 		}
 	}
-	applied, err := m.admit(ctx, []gate.Case{k})
+	applied, err := onceApplied(ctx, by, k.At, func(ctx context.Context) ([]store.Applied, error) {
+		return m.admit(ctx, []gate.Case{k})
+	})
 	if err != nil {
 		return tenet.Verdict{}, err
 	}
@@ -108,11 +114,17 @@ func (m *Memory) admit(ctx context.Context, cases []gate.Case) ([]store.Applied,
 		}
 		ds[i] = d
 	}
-	return m.ledger.Apply(ctx, ds, func(i int, s gate.State) (gate.Decision, error) {
+	applied, err := m.ledger.Apply(ctx, ds, func(i int, s gate.State) (gate.Decision, error) {
 		k := cases[i]
 		k.State = s
 		return m.gate.Judge(k)
 	})
+	for _, a := range applied {
+		if !a.Replayed {
+			m.counts.verdict(a.Verdict)
+		}
+	}
+	return applied, err
 }
 
 // refusal is the error for a verdict that kept nothing. When the persistent
@@ -176,6 +188,20 @@ func (m *Memory) Facts(ctx context.Context, by tenet.Principal, at tenet.AsOf, s
 		return nil, err
 	}
 	return compose(ctx, m.ledger, m.gate, m.asOf(at), scopes)
+}
+
+// Values loads the facts that hold under one key of the scope, in the order of
+// Facts. It returns NotFound when there is none.
+func (m *Memory) Values(ctx context.Context, by tenet.Principal, scope tenet.Scope, key string) ([]Fact, error) {
+	all, err := m.Facts(ctx, by, tenet.AsOf{}, scope)
+	if err != nil {
+		return nil, err
+	}
+	all = slices.DeleteFunc(all, func(f Fact) bool { return f.Key != key })
+	if len(all) == 0 {
+		return nil, tenet.Errorf(tenet.NotFound, "values", "the key has no value")
+	}
+	return all, nil
 }
 
 // asOf replaces zero times by one instant of the engine's clock.
@@ -256,6 +282,9 @@ func (m *Memory) change(ctx context.Context, op string, by tenet.Principal, c Ch
 	if err := reach(op, by, c.Scope); err != nil {
 		return err
 	}
+	if done, err := m.answered(ctx, by); done || err != nil {
+		return err
+	}
 	target, err := m.target(ctx, op, c)
 	if err != nil {
 		return err
@@ -265,7 +294,9 @@ func (m *Memory) change(ctx context.Context, op string, by tenet.Principal, c Ch
 	if err != nil {
 		return err
 	}
-	_, err = m.ledger.Apply(ctx, []gate.Decision{d}, nil)
+	_, err = onceApplied(ctx, by, m.now(), func(ctx context.Context) ([]store.Applied, error) {
+		return m.ledger.Apply(ctx, []gate.Decision{d}, nil)
+	})
 	return err
 }
 

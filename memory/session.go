@@ -259,7 +259,11 @@ func (s *Session) find(ctx context.Context, query string, o RecallOptions) ([]Re
 	if s.indexes == nil {
 		return nil, tenet.Errorf(tenet.Unavailable, "recall", "the durable tier is off; sessions only")
 	}
-	return s.indexes.find(ctx, s.info.Reads, query, s.now(), o)
+	found, err := s.indexes.find(ctx, s.info.Reads, query, s.now(), o)
+	if err == nil {
+		s.counts.recall(len(found))
+	}
+	return found, err
 }
 
 // Recall finds records of the scopes by meaning without a session: for hosts,
@@ -271,7 +275,11 @@ func (m *Memory) Recall(ctx context.Context, by tenet.Principal, query string, o
 	if err := reach("recall", by, scopes...); err != nil {
 		return nil, err
 	}
-	return m.indexes.find(ctx, scopes, query, m.now(), o)
+	found, err := m.indexes.find(ctx, scopes, query, m.now(), o)
+	if err == nil {
+		m.counts.recall(len(found))
+	}
+	return found, err
 }
 
 // find asks each scope's own index and merges by quota: scores of different

@@ -101,6 +101,15 @@ type Once struct {
 	Answer func(result any) ([]byte, error)
 }
 
+// Onces looks recorded calls up before a mutation that could not be judged a
+// second time, because it changed what it depended on.
+type Onces interface {
+	// Recorded returns the answer recorded under the key and not expired at
+	// o.Now, nil when there is none, and a Conflict with code ONCE_PAYLOAD when
+	// it was another request's.
+	Recorded(ctx context.Context, o *Once) (*Replay, error)
+}
+
 // CodeOncePayload marks a key that was used with another request.
 const CodeOncePayload tenet.Code = "ONCE_PAYLOAD"
 

@@ -1,0 +1,119 @@
+package memory
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/tenet-memory/tenet"
+	"github.com/tenet-memory/tenet/gate"
+)
+
+// counts are what the engine counted since it was opened.
+type counts struct {
+	recalls, served, denied atomic.Uint64
+
+	mu       sync.Mutex
+	verdicts map[verdictKind]uint64
+	lag      time.Duration
+	lagAt    time.Time
+}
+
+type verdictKind struct {
+	outcome tenet.Outcome
+	code    tenet.Code
+}
+
+// Counts are numbers about the engine since it was opened, for instruments.
+// They name no tenant, subject or session.
+type Counts struct {
+	Recalls  uint64         `json:"recalls"`
+	Served   uint64         `json:"served"` // recalls that served at least one item
+	Denied   uint64         `json:"denied"`
+	Verdicts []VerdictCount `json:"verdicts"`
+	// Lag is how long the session that was consolidated last had been due.
+	Lag time.Duration `json:"lag"`
+}
+
+// VerdictCount counts verdicts by outcome and first reason code.
+type VerdictCount struct {
+	Outcome tenet.Outcome `json:"outcome"`
+	Code    tenet.Code    `json:"code"`
+	N       uint64        `json:"n"`
+}
+
+// Counts returns the numbers as they stand.
+func (m *Memory) Counts() Counts {
+	c := &m.counts
+	out := Counts{Recalls: c.recalls.Load(), Served: c.served.Load(), Denied: c.denied.Load()}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	out.Lag = c.lag
+	for k, n := range c.verdicts {
+		out.Verdicts = append(out.Verdicts, VerdictCount{k.outcome, k.code, n})
+	}
+	return out
+}
+
+func (c *counts) recall(found int) {
+	c.recalls.Add(1)
+	if found > 0 {
+		c.served.Add(1)
+	}
+}
+
+func (c *counts) verdict(v tenet.Verdict) {
+	k := verdictKind{outcome: v.Outcome}
+	if len(v.Codes) > 0 {
+		k.code = v.Codes[0]
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.verdicts == nil {
+		c.verdicts = map[verdictKind]uint64{}
+	}
+	c.verdicts[k]++
+}
+
+func (c *counts) consolidated(due, now time.Time) {
+	if due.IsZero() || now.Before(due) {
+		due = now
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.lag, c.lagAt = now.Sub(due), now
+}
+
+// Denied puts on record, in the caller's own tenant, that somebody tried what
+// they may not do. Transports call it for every Denied answer to a known
+// principal. The operation is named, never what was aimed at.
+func (m *Memory) Denied(ctx context.Context, by tenet.Principal, operation, why string) error {
+	m.counts.denied.Add(1)
+	if m.ledger == nil {
+		return nil
+	}
+	d, err := m.gate.Denied(by, operation, why, m.now())
+	if err != nil {
+		return err
+	}
+	_, err = m.ledger.Apply(ctx, []gate.Decision{d}, nil)
+	return err
+}
+
+// Ready proves that the stores answer and can write: a session of its own in a
+// tenant that no key can be made for.
+func (m *Memory) Ready(ctx context.Context) error {
+	scope, err := tenet.NewScope(probeTenant, tenet.WholeTenant())
+	if err != nil {
+		return err
+	}
+	now := m.now()
+	if _, err := m.sessions.Ensure(ctx, scope, tenet.Session{ID: "probe", Scope: scope, Reads: []tenet.Scope{scope}, CreatedAt: now}); err != nil {
+		return err
+	}
+	return m.sessions.Serve(ctx, scope, tenet.Receipt{ID: "probe", Session: "probe", At: now})
+}
+
+// probeTenant is not a tenant: keys are refused for it.
+const probeTenant = "tenet readiness probe"

@@ -1,0 +1,113 @@
+package memory
+
+import (
+	"context"
+	"time"
+
+	"github.com/tenet-memory/tenet"
+	"github.com/tenet-memory/tenet/store"
+)
+
+// Threads keeps a framework's own state in one scope: opaque versions with
+// parents, byte for byte. It is never searched and never a source of memory.
+type Threads struct {
+	by      tenet.Principal
+	scope   tenet.Scope
+	threads store.Threads
+	ttl     time.Duration
+	now     func() time.Time
+}
+
+// Threads returns the handle. It returns a Denied error when the principal may
+// not act in the scope, and Unavailable without a store for threads.
+func (m *Memory) Threads(by tenet.Principal, scope tenet.Scope) (*Threads, error) {
+	if err := reach("threads", by, scope); err != nil {
+		return nil, err
+	}
+	if m.threads == nil {
+		return nil, tenet.Errorf(tenet.Unavailable, "threads", "no store for threads")
+	}
+	return &Threads{by, scope, store.OnlyThreads(m.threads), m.cfg.ThreadTTL, m.now}, nil
+}
+
+// MaxBlob is the largest version of a thread, in bytes; its metadata may take
+// a quarter of that beside it.
+const MaxBlob = 1 << 20
+
+// Put keeps a version. The same id with the same bytes is a harmless retry;
+// with other bytes it is a Conflict. With strict, the parent must be the
+// thread's newest version. keep is how long (zero: the engine's ThreadTTL).
+func (t *Threads) Put(ctx context.Context, b tenet.Blob, keep time.Duration, strict bool) (tenet.Blob, error) {
+	for _, n := range []struct{ what, name string }{{"thread", b.Thread}, {"version id", b.ID}} {
+		if err := checkName(n.what, n.name, tenet.MaxID); err != nil {
+			return tenet.Blob{}, err
+		}
+	}
+	if b.Parent != "" {
+		if err := checkName("parent", b.Parent, tenet.MaxID); err != nil {
+			return tenet.Blob{}, err
+		}
+	}
+	if len(b.Data) > MaxBlob || len(b.Meta) > MaxBlob/4 {
+		return tenet.Blob{}, tenet.Errorf(tenet.Invalid, "thread",
+			"%d bytes and %d of metadata, the limits are %d and %d", len(b.Data), len(b.Meta), MaxBlob, MaxBlob/4)
+	}
+	if keep < 0 {
+		return tenet.Blob{}, tenet.Errorf(tenet.Invalid, "thread", "a negative time to keep")
+	}
+	orElse(&keep, t.ttl)
+	b.CreatedAt, b.ExpiresAt = t.now(), time.Time{}
+	if keep > 0 {
+		b.ExpiresAt = b.CreatedAt.Add(keep)
+	}
+	return b, onceOnly(ctx, t.by, b.CreatedAt, func(ctx context.Context) error {
+		return t.threads.Put(ctx, t.scope, b, strict)
+	})
+}
+
+// Get returns a version, or the newest when id is empty. One past its time is
+// NotFound.
+func (t *Threads) Get(ctx context.Context, thread, id string) (tenet.Blob, error) {
+	if err := checkName("thread", thread, tenet.MaxID); err != nil {
+		return tenet.Blob{}, err
+	}
+	b, err := t.threads.Get(ctx, t.scope, thread, id)
+	if err == nil && t.over(b) {
+		return tenet.Blob{}, tenet.Errorf(tenet.NotFound, "thread", "the version's time is over")
+	}
+	return b, err
+}
+
+// List returns versions newest first, after the given id (empty: from the
+// newest), at most limit.
+func (t *Threads) List(ctx context.Context, thread, after string, limit int) ([]tenet.Blob, error) {
+	if err := checkName("thread", thread, tenet.MaxID); err != nil {
+		return nil, err
+	}
+	if limit <= 0 {
+		return nil, tenet.Errorf(tenet.Invalid, "thread", "limit must be positive")
+	}
+	bs, err := t.threads.List(ctx, t.scope, thread, after, limit)
+	if err != nil {
+		return nil, err
+	}
+	live := make([]tenet.Blob, 0, len(bs))
+	for _, b := range bs {
+		if !t.over(b) {
+			live = append(live, b)
+		}
+	}
+	return live, nil
+}
+
+// Drop removes a thread with all its versions and returns how many.
+func (t *Threads) Drop(ctx context.Context, thread string) (int, error) {
+	if err := checkName("thread", thread, tenet.MaxID); err != nil {
+		return 0, err
+	}
+	return t.threads.Drop(ctx, t.scope, thread)
+}
+
+func (t *Threads) over(b tenet.Blob) bool {
+	return !b.ExpiresAt.IsZero() && !b.ExpiresAt.After(t.now())
+}
