@@ -1,10 +1,12 @@
 package memory_test
 
 import (
+	"path/filepath"
 	"testing"
 
 	"github.com/tenet-memory/tenet/gate"
 	"github.com/tenet-memory/tenet/store"
+	"github.com/tenet-memory/tenet/store/sqlite"
 	"github.com/tenet-memory/tenet/store/storetest"
 )
 
@@ -23,6 +25,18 @@ type backend struct {
 func backends() []backend {
 	return []backend{
 		{"oracle", func(*testing.T) stores { o := storetest.NewOracle(); return stores{o, o} }},
+		{"sqlite", func(t *testing.T) stores {
+			db, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "tenet.db"), sqlite.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() {
+				if err := db.Close(); err != nil {
+					t.Error(err)
+				}
+			})
+			return stores{db, db}
+		}},
 	}
 }
 
