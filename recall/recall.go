@@ -174,6 +174,7 @@ var (
 	ErrVector     = errors.New("recall: vector of another space or size")
 	ErrFull       = errors.New("recall: more than 16 million entries in a lane")
 	ErrParams     = errors.New("recall: parameter out of bounds")
+	ErrBudget     = errors.New("recall: negative token budget or cost")
 )
 
 // Range is a half-open interval of time. A zero Start or End is unbounded.

@@ -1,7 +1,6 @@
 package recall
 
 import (
-	"strconv"
 	"strings"
 	"time"
 )
@@ -101,23 +100,35 @@ func timeSeason(w string) (time.Month, bool) {
 	return 0, false
 }
 
+// digits reads a number of at most four digits.
+func digits(w string) (int, bool) {
+	if w == "" || len(w) > 4 {
+		return 0, false
+	}
+	n := 0
+	for i := range len(w) {
+		if w[i] < '0' || w[i] > '9' {
+			return 0, false
+		}
+		n = 10*n + int(w[i]-'0')
+	}
+	return n, true
+}
+
 func timeYear(w string) (int, bool) {
 	if len(w) != 4 {
 		return 0, false
 	}
-	y, err := strconv.Atoi(w)
-	return y, err == nil && y >= 1900 && y < 2100
+	y, ok := digits(w)
+	return y, ok && y >= 1900 && y < 2100
 }
 
 func timeDay(w string) (int, bool) {
 	for _, s := range []string{"st", "nd", "rd", "th"} {
 		w = strings.TrimSuffix(w, s)
 	}
-	if len(w) > 2 {
-		return 0, false
-	}
-	d, err := strconv.Atoi(w)
-	return d, err == nil && d >= 1 && d <= 31
+	d, ok := digits(w)
+	return d, ok && len(w) <= 2 && d >= 1 && d <= 31
 }
 
 func timeNumber(w string) (int, bool) {
@@ -147,8 +158,8 @@ func timeNumber(w string) (int, bool) {
 	case "twelve":
 		return 12, true
 	}
-	n, err := strconv.Atoi(w)
-	return n, err == nil && n > 0 && n <= 9999
+	n, ok := digits(w)
+	return n, ok && n > 0
 }
 
 // absolute reads what is on the calendar: dates, months, seasons, years.
@@ -256,13 +267,16 @@ func (p *timeParser) past(m time.Month, d, n int) (Range, int, bool) {
 
 // isoDate reads 2023-05-07, 2023/05/07 and 2023-05.
 func isoDate(w string) (int, time.Month, int, bool) {
+	if len(w) < 6 || w[0] < '1' || w[0] > '2' {
+		return 0, 0, 0, false
+	}
 	parts := strings.FieldsFunc(w, func(r rune) bool { return r == '-' || r == '/' })
 	if len(parts) < 2 || len(parts) > 3 {
 		return 0, 0, 0, false
 	}
 	y, ok := timeYear(parts[0])
-	m, err := strconv.Atoi(parts[1])
-	if !ok || err != nil || len(parts[1]) > 2 || m < 1 || m > 12 {
+	m, number := digits(parts[1])
+	if !ok || !number || len(parts[1]) > 2 || m < 1 || m > 12 {
 		return 0, 0, 0, false
 	}
 	d := 0
