@@ -62,6 +62,9 @@ func (t *Tokenizer) term(surface string) (term string, stop bool) {
 	if base, ok := t.lex.base[surface]; ok {
 		surface = base
 	}
+	if isArabic(surface) {
+		return stemArabic(surface), false
+	}
 	if t.language == "" || !t.stems(surface) {
 		return surface, false
 	}
