@@ -111,7 +111,7 @@ func TestAFactOutlivesItsEpisodeAndSessionByAYear(t *testing.T) {
 		if sw := must[memory.Swept](t)(e.Sweep(ctx)); sw.Texts != 1 {
 			t.Errorf("dropped %d texts after the retention, want 1", sw.Texts)
 		}
-		if hits := must[[]memory.Recalled](t)(e.Recall(ctx, e.app, "shellfish allergy", memory.RecallOptions{}, e.sarah)); len(hits) != 0 {
+		if found := must[memory.Found](t)(e.Recall(ctx, e.app, "shellfish allergy", memory.RecallOptions{}, e.sarah)); len(found.Hits) != 0 {
 			t.Errorf("an expired episode is recalled")
 		}
 		facts := must[[]memory.Fact](t)(e.Facts(ctx, e.app, tenet.AsOf{}, e.sarah))
@@ -385,7 +385,7 @@ func TestMergeKeepsQuotasAndLetsFreePlacesFlowBack(t *testing.T) {
 				must[tenet.Verdict](t)(e.Remember(ctx, e.app, tenet.Note(sc, text).Quoting(text)))
 			}
 		}
-		hits := must[[]memory.Recalled](t)(e.Recall(ctx, e.app, "launch note", memory.RecallOptions{K: 10}, e.sarah, project, tenant))
+		hits := must[memory.Found](t)(e.Recall(ctx, e.app, "launch note", memory.RecallOptions{K: 10}, e.sarah, project, tenant)).Hits
 		mine := 0
 		for _, h := range hits {
 			mine += btoi(h.Scope == e.sarah)

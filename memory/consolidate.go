@@ -96,6 +96,15 @@ func (m *Memory) Run(ctx context.Context, every time.Duration) error {
 				break
 			}
 		}
+		for {
+			n, err := m.EmbedOnce(ctx)
+			if err != nil && ctx.Err() == nil {
+				m.log.WarnContext(ctx, "embedding failed", "kind", tenet.KindOf(err).String())
+			}
+			if n == 0 || err != nil {
+				break
+			}
+		}
 		if _, err := m.Sweep(ctx); err != nil && ctx.Err() == nil {
 			m.log.WarnContext(ctx, "sweep failed", "kind", tenet.KindOf(err).String())
 		}

@@ -30,9 +30,10 @@ type Window struct {
 	Recalled []Recalled      `json:"recalled"`
 	Pending  []tenet.Message `json:"pending"` // user statements not consolidated yet and not among Messages
 
-	Tokens  Tokens        `json:"tokens"`
-	Omitted Omitted       `json:"omitted"`
-	Receipt tenet.Receipt `json:"receipt"`
+	Tokens   Tokens        `json:"tokens"`
+	Omitted  Omitted       `json:"omitted"`
+	Degraded tenet.Code    `json:"degraded,omitempty"` // recall had to do without the embedder
+	Receipt  tenet.Receipt `json:"receipt"`
 }
 
 // Tokens counts what each part of a window takes.
@@ -92,13 +93,14 @@ func (s *Session) Context(ctx context.Context, query string, b Budget) (Window, 
 	if query == "" {
 		query = lastUserText(tail)
 	}
-	var found []Recalled
+	var found Found
 	if s.reader != nil && query != "" && b.Recall > 0 {
 		if found, err = s.find(ctx, clipQuery(query), RecallOptions{K: b.Recall}); err != nil {
 			return Window{}, err
 		}
 	}
-	s.fill(&w, tail, found, info.Consolidated, left, b.RecallShare)
+	w.Degraded = found.Degraded
+	s.fill(&w, tail, found.Hits, info.Consolidated, left, b.RecallShare)
 	w.System = facts + renderRecalled(s.fence, w.Recalled, w.Pending)
 	w.Tokens.Recalled = s.tokens(renderRecalled(s.fence, w.Recalled, nil))
 	w.Tokens.Pending = s.tokens(renderRecalled(s.fence, nil, w.Pending))

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/tenet-memory/tenet"
+	"github.com/tenet-memory/tenet/model"
 	"github.com/tenet-memory/tenet/recall"
 	"github.com/tenet-memory/tenet/store"
 )
@@ -20,6 +21,10 @@ type indexes struct {
 	params recall.Params
 	budget int
 
+	embedder model.Embedder // nil: lexical recall
+	vectors  store.Vectors
+	patience time.Duration // for one query
+
 	mu    sync.Mutex
 	byKey map[tenet.Scope]*scopeIndex
 	tick  int64 // orders uses, for eviction
@@ -29,6 +34,7 @@ type indexes struct {
 type scopeIndex struct {
 	mu      sync.RWMutex // held for writing while changes come in
 	head    uint64       // the ledger's text position that the index stands at
+	dense   uint64       // and the position of its vectors
 	built   bool
 	index   *recall.Index
 	entries map[tenet.RecordID]entry
@@ -117,25 +123,24 @@ func (x *indexes) refresh(ctx context.Context, scope tenet.Scope, si *scopeIndex
 		return err
 	}
 	si.mu.RLock()
-	current := si.built && si.head >= head.Text
+	current := si.built && si.head >= head.Text && (x.embedder == nil || si.dense >= head.Dense)
 	si.mu.RUnlock()
 	if current {
 		return nil
 	}
 	si.mu.Lock()
 	defer si.mu.Unlock()
-	if si.built && si.head >= head.Text { // another search was faster
-		return nil
+	if !si.built || si.head < head.Text { // else another search was faster
+		ch, err := x.reader.Changes(ctx, scope, si.head)
+		if err != nil {
+			return err
+		}
+		if err := si.take(ch, x.params); err != nil {
+			return tenet.Errorf(tenet.Internal, "recall", "%v", err)
+		}
+		x.evict(si)
 	}
-	ch, err := x.reader.Changes(ctx, scope, si.head)
-	if err != nil {
-		return err
-	}
-	if err := si.take(ch, x.params); err != nil {
-		return tenet.Errorf(tenet.Internal, "recall", "%v", err)
-	}
-	x.evict(si)
-	return nil
+	return x.place(ctx, scope, si, head)
 }
 
 // take applies changes: what is gone first, so that an id that was closed and
@@ -146,7 +151,7 @@ func (si *scopeIndex) take(ch store.Changes, params recall.Params) error {
 		if err != nil {
 			return err
 		}
-		si.index, si.entries = index, map[tenet.RecordID]entry{}
+		si.index, si.entries, si.dense = index, map[tenet.RecordID]entry{}, 0
 	}
 	gone := make([]string, 0, len(ch.Removed))
 	for _, id := range ch.Removed {

@@ -67,6 +67,13 @@ type Config struct {
 	// ThreadTTL is how long a version of a thread is kept when its writer does
 	// not say. Default: 0, for ever.
 	ThreadTTL time.Duration
+	// Embedder adds dense retrieval. Default: none, recall by words.
+	Embedder model.Embedder
+	// Vectors keeps what the embedder makes. Default: the ledger, if it can.
+	Vectors store.Vectors
+	// EmbedPatience bounds the embedding of one query; past it the recall goes
+	// on by words and says so. Default: 1 s.
+	EmbedPatience time.Duration
 	// IndexEntries bounds the recall entries held in RAM over all scopes.
 	// Default: 2 million.
 	IndexEntries int
@@ -93,7 +100,6 @@ type Memory struct {
 	cfg       Config
 	now       func() time.Time
 	log       *slog.Logger
-	wake      chan struct{} // a session became due: Run looks at once
 	counts    counts
 }
 
@@ -119,6 +125,8 @@ func Open(_ context.Context, c Config) (*Memory, error) {
 	portOr(&c.Threads, c.Sessions)
 	portOr(&c.Documents, c.Ledger)
 	portOr(&c.Onces, c.Ledger)
+	portOr(&c.Vectors, c.Ledger)
+	orElse(&c.EmbedPatience, time.Second)
 	if c.Extractor == nil {
 		c.Extractor = model.Verbatim{}
 	}
@@ -145,11 +153,14 @@ func Open(_ context.Context, c Config) (*Memory, error) {
 	m := &Memory{
 		ledger: c.Ledger, sessions: c.Sessions, gate: c.Gate, extract: c.Extractor, tokens: c.Tokens, secret: c.Secret,
 		runs: c.Runs, threads: c.Threads, documents: c.Documents, onces: c.Onces,
-		cfg: c, log: c.Log, wake: make(chan struct{}, 1),
+		cfg: c, log: c.Log,
 	}
 	m.now = func() time.Time { return tenet.Micros(c.Now()) }
 	if c.Ledger != nil {
-		m.indexes = &indexes{reader: store.ReadOnly(c.Ledger), params: params, budget: c.IndexEntries}
+		m.indexes = &indexes{
+			reader: store.ReadOnly(c.Ledger), params: params, budget: c.IndexEntries,
+			embedder: c.Embedder, vectors: c.Vectors, patience: c.EmbedPatience,
+		}
 	}
 	return m, nil
 }

@@ -287,8 +287,8 @@ func (s *story) do(cmd string, a []string, opt map[string]string) error {
 		s.printf("omitted %+v", w.Omitted)
 		return nil
 	case "recall":
-		hits, err := s.mem.Recall(ctx, s.by, a[1], memory.RecallOptions{K: 5}, scope(s.t, a[0]))
-		for _, h := range hits {
+		found, err := s.mem.Recall(ctx, s.by, a[1], memory.RecallOptions{K: 5}, scope(s.t, a[0]))
+		for _, h := range found.Hits {
 			s.printf("%s [%s %s %s]", h.Text, h.Tier, h.Label, h.Lane)
 		}
 		return err

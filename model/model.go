@@ -4,7 +4,10 @@
 // imports tenet and the standard library and never touches a store.
 package model
 
-import "context"
+import (
+	"context"
+	"strconv"
+)
 
 // Use says what a text is embedded for. Most retrieval models are trained on
 // two forms, a question and a passage, and lose recall when both get the same
@@ -24,6 +27,10 @@ type Space struct {
 	Model string // the model, its version and its packing
 	Dim   int    // length of every vector
 }
+
+// Name is the space as one word, for tags: two spaces with one name are the
+// same.
+func (s Space) Name() string { return s.Model + "/" + strconv.Itoa(s.Dim) }
 
 // Embedder turns texts into vectors whose dot product is the similarity.
 //

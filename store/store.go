@@ -28,6 +28,7 @@ import (
 // written has the zero Head.
 type Head struct {
 	Text, Stats, Audit uint64
+	Dense              uint64 // moves with every vector that is placed
 }
 
 // Changes are what happened to a scope's recallable records (notes, episodes,

@@ -203,7 +203,7 @@ func (c recallCmd) Run(a *app) error {
 		return tenet.Errorf(tenet.Invalid, "usage", "-k must be positive")
 	}
 	opts := memory.RecallOptions{K: c.K, Explain: c.Explain}
-	var found []memory.Recalled
+	var found memory.Found
 	if c.Session != "" {
 		s, err := a.openSession(c.Session, nil, reads, true)
 		if err != nil {
@@ -229,7 +229,13 @@ func (c recallCmd) Run(a *app) error {
 			return err
 		}
 	}
-	return a.print(map[string]any{"recalled": orEmpty(found)}, func() { a.recalled(found) })
+	found.Hits = orEmpty(found.Hits)
+	return a.print(found, func() {
+		a.recalled(found.Hits)
+		if found.Degraded != "" {
+			a.printf("by words only: %s\n", found.Degraded)
+		}
+	})
 }
 
 func (a *app) recalled(found []memory.Recalled) {

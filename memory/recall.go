@@ -1,0 +1,159 @@
+package memory
+
+import (
+	"context"
+	"time"
+
+	"github.com/tenet-memory/tenet"
+	"github.com/tenet-memory/tenet/recall"
+)
+
+// Recalled is a note, episode or document found by meaning.
+type Recalled struct {
+	ID         tenet.RecordID      `json:"id"`
+	Scope      tenet.Scope         `json:"scope"`
+	Tier       tenet.Tier          `json:"tier"`
+	Label      tenet.Label         `json:"label"`
+	Lane       string              `json:"lane"`
+	Key        string              `json:"key,omitempty"`
+	Text       string              `json:"text"`
+	Speaker    string              `json:"speaker,omitempty"`
+	Session    tenet.SessionID     `json:"session,omitempty"`
+	Message    tenet.MessageID     `json:"message,omitempty"`
+	Valid      tenet.Interval      `json:"valid"`
+	RecordedAt time.Time           `json:"recorded_at"`
+	Score      float64             `json:"score"`
+	Similar    []string            `json:"similar,omitempty"` // near-duplicates folded into this one
+	Why        *recall.Explanation `json:"why,omitempty"`
+}
+
+// Found is the answer of a recall.
+type Found struct {
+	Hits []Recalled `json:"hits"` // best first
+	// Time is the range that a time expression of the query stood for.
+	Time *recall.Range `json:"time,omitempty"`
+	// Degraded says that the answer is lexical although an embedder is set,
+	// and why; empty: it is not.
+	Degraded tenet.Code `json:"degraded,omitempty"`
+	// Reason says why there are no hits: no word to search for, no match.
+	Reason string `json:"reason,omitempty"`
+}
+
+// RecallOptions narrow or explain a recall. The zero value is the default.
+type RecallOptions struct {
+	K         int // how many; default 10
+	Explain   bool
+	Within    *recall.Range // a hard filter on validity
+	Diversity recall.Diversity
+	Location  *time.Location // of the subject, for time expressions; default UTC
+}
+
+// Recall finds what the session may read by meaning, best first, each scope
+// from its own index. It may miss; what must not be missed is a fact. It
+// leaves a receipt with the ids.
+func (s *Session) Recall(ctx context.Context, query string, o RecallOptions) (Found, error) {
+	found, err := s.find(ctx, query, o)
+	if err != nil {
+		return Found{}, err
+	}
+	r := tenet.Receipt{ID: newID(), Session: s.info.ID, At: s.now()}
+	for _, f := range found.Hits {
+		r.Recalled = append(r.Recalled, f.ID)
+		r.Lowest = lowest(r.Lowest, f.Label)
+	}
+	return found, s.log.Serve(ctx, s.info.Scope, r)
+}
+
+func (s *Session) find(ctx context.Context, query string, o RecallOptions) (Found, error) {
+	if s.indexes == nil {
+		return Found{}, tenet.Errorf(tenet.Unavailable, "recall", "the durable tier is off; sessions only")
+	}
+	found, err := s.indexes.find(ctx, s.info.Reads, query, s.now(), o)
+	if err == nil {
+		s.counts.recall(len(found.Hits))
+	}
+	return found, err
+}
+
+// Recall finds records of the scopes by meaning without a session: for hosts,
+// operators and evaluation. It leaves no receipt.
+func (m *Memory) Recall(ctx context.Context, by tenet.Principal, query string, o RecallOptions, scopes ...tenet.Scope) (Found, error) {
+	if err := m.durable("recall"); err != nil {
+		return Found{}, err
+	}
+	if err := reach("recall", by, scopes...); err != nil {
+		return Found{}, err
+	}
+	found, err := m.indexes.find(ctx, scopes, query, m.now(), o)
+	if err == nil {
+		m.counts.recall(len(found.Hits))
+	}
+	return found, err
+}
+
+// find asks each scope's own index and merges by quota: scores of different
+// scopes do not compare, so the narrowest gets half of the places, the others
+// share the rest, and what one leaves free flows back.
+func (x *indexes) find(ctx context.Context, scopes []tenet.Scope, query string, now time.Time, o RecallOptions) (Found, error) {
+	orElse(&o.K, 10)
+	q := recall.Query{
+		Text: query, K: o.K, Now: now, Location: o.Location, Within: o.Within, Diversity: o.Diversity, Explain: o.Explain,
+	}
+	var out Found
+	q.Vector, out.Degraded = x.embed(ctx, query)
+	lists := make([][]hit, len(scopes))
+	for i, s := range scopes {
+		hits, res, err := x.search(ctx, s, q)
+		if err != nil {
+			return Found{}, err
+		}
+		lists[i], out.Time = hits, res.Time
+		if res.Reason != recall.ReasonNone && out.Reason == "" {
+			out.Reason = res.Reason.String()
+		}
+	}
+	for _, h := range merge(lists, o.K) {
+		out.Hits = append(out.Hits, h.recalled())
+	}
+	if len(out.Hits) > 0 {
+		out.Reason = ""
+	}
+	return out, nil
+}
+
+func merge(lists [][]hit, k int) []hit {
+	if len(lists) == 1 {
+		return lists[0]
+	}
+	quota := make([]int, len(lists))
+	for i := range lists {
+		quota[i] = (k/2 + len(lists) - 2) / max(1, len(lists)-1)
+	}
+	quota[0] = k - k/2
+	var out []hit
+	for i, l := range lists {
+		n := min(quota[i], len(l), k-len(out))
+		out, lists[i] = append(out, l[:n]...), l[n:]
+	}
+	for _, l := range lists { // free places flow back, narrow scopes first
+		n := min(len(l), k-len(out))
+		out = append(out, l[:n]...)
+	}
+	return out
+}
+
+func (h hit) recalled() Recalled {
+	return Recalled{
+		ID: h.id, Scope: h.scope, Tier: h.tier, Label: h.label, Lane: h.Lane.String(), Key: h.key, Text: h.text,
+		Speaker: h.speaker, Session: h.session, Message: h.message, Valid: h.valid, RecordedAt: h.recorded,
+		Score: h.Score, Similar: h.Similar, Why: h.Why,
+	}
+}
+
+// lowest is the lower of two labels, where zero is none yet.
+func lowest(a, b tenet.Label) tenet.Label {
+	if a == 0 {
+		return b
+	}
+	return min(a, b)
+}
