@@ -23,6 +23,9 @@ const (
 var kindNames = [...]string{"internal", "invalid", "not_found", "conflict", "refused", "denied", "unavailable"}
 
 func (k Kind) String() string {
+	if k == NoError {
+		return "none"
+	}
 	if int(k) < len(kindNames) {
 		return kindNames[k]
 	}
@@ -55,11 +58,16 @@ func Errorf(kind Kind, op, format string, args ...any) *Error {
 	return &Error{Kind: kind, Op: op, Reason: fmt.Sprintf(format, args...)}
 }
 
+// NoError is the kind of a nil error; no Error has it.
+const NoError Kind = 255
+
 // KindOf is the kind of err: its own when it is an Error, Unavailable for a
-// context that ended, Internal otherwise.
+// context that ended, NoError for nil, Internal otherwise.
 func KindOf(err error) Kind {
 	var e *Error
 	switch {
+	case err == nil:
+		return NoError
 	case errors.As(err, &e):
 		return e.Kind
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):

@@ -85,7 +85,7 @@ func (m *Memory) buildCase(ctx context.Context, by tenet.Principal, c tenet.Cand
 // before it was proposed: those records count as its parents.
 func (m *Memory) recalledLabels(ctx context.Context, c tenet.Candidate) ([]tenet.Label, error) {
 	receipts, err := m.sessions.Receipts(ctx, c.Scope, c.Session)
-	if tenet.KindOf(err) == tenet.NotFound && err != nil {
+	if tenet.KindOf(err) == tenet.NotFound {
 		return nil, nil
 	}
 	if err != nil {
