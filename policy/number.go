@@ -175,11 +175,22 @@ func phrases(text string, out []secretSpan) []secretSpan {
 		for _, w := range []string{"seed", "recovery", "mnemonic", "wallet", "bip39", "bip-39", "backup phrase", "secret phrase", "passphrase", "metamask", "ledger", "助记词", "semilla", "wiederherstellung", "récupération", "сид"} {
 			named = named || strings.Contains(around, w)
 		}
-		if named || start == 0 && len(strings.TrimRight(text[end:], " .\n")) == 0 {
+		if named || plurals(text[start:end]) <= 1 && start == 0 && len(strings.TrimRight(text[end:], " .\n")) == 0 {
 			out = append(out, secretSpan{"SECRET:seed-phrase", start, end})
 		}
 	}
 	return out
+}
+
+// plurals counts words in -s: seed lists hardly have any, shopping lists do.
+func plurals(s string) int {
+	n := 0
+	for _, w := range strings.FieldsFunc(s, func(r rune) bool { return r < 'a' || r > 'z' }) {
+		if strings.HasSuffix(w, "s") && !strings.HasSuffix(w, "ss") {
+			n++
+		}
+	}
+	return n
 }
 
 // notSeed are the commonest words that no seed list holds.

@@ -140,7 +140,15 @@ func newAllowance(a gitleaksAllow) (allowance, error) {
 func (s *secrets) find(text string) []secretSpan {
 	var out []secretSpan
 	var tried []int32
-	s.words.each(text, func(w int32, end int) {
+	scanned := text
+	if !isASCII(text) {
+		// The automaton folds ASCII only; lower case of other scripts keeps
+		// the offsets when it keeps the length.
+		if low := strings.ToLower(text); len(low) == len(text) {
+			scanned = low
+		}
+	}
+	s.words.each(scanned, func(w int32, end int) {
 		for _, r := range s.rules[w] {
 			if r < 0 {
 				out = s.spoken[-r-1].find(text, end, out)

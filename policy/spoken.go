@@ -15,7 +15,9 @@ import (
 type spokenRule struct {
 	words []string
 	code  tenet.Code
-	re    *regexp.Regexp
+	// re wants a sign between word and value ("is", ":"), alt takes the value
+	// that follows directly.
+	re, alt *regexp.Regexp
 	// bare demands that the word stands alone, not as the end of another.
 	bare bool
 	// before finds the value in front of the word, where that is its place.
@@ -39,11 +41,10 @@ func (r *spokenRule) find(text string, end int, out []secretSpan) []secretSpan {
 		stop++ // a value is taken whole
 	}
 	window := text[end:stop]
-	m := r.re.FindStringSubmatchIndex(window)
-	if m == nil {
-		return out
-	}
 	if r.before != nil {
+		if !r.re.MatchString(window) {
+			return out
+		}
 		from := max(0, end-32)
 		for from < end && !utf8.RuneStart(text[from]) {
 			from++
@@ -60,6 +61,23 @@ func (r *spokenRule) find(text string, end int, out []secretSpan) []secretSpan {
 		}
 		return out
 	}
+	for _, re := range []*regexp.Regexp{r.re, r.alt} {
+		if re == nil {
+			continue
+		}
+		if a, b, ok := r.value(re, window); ok {
+			return append(out, secretSpan{r.code, end + a, end + b})
+		}
+	}
+	return out
+}
+
+// value is where the secret stands in the window.
+func (r *spokenRule) value(re *regexp.Regexp, window string) (int, int, bool) {
+	m := re.FindStringSubmatchIndex(window)
+	if m == nil {
+		return 0, 0, false
+	}
 	g := 2 // the separator is the first group, the value the last that matched
 	sep := ""
 	if m[2] >= 0 {
@@ -71,14 +89,11 @@ func (r *spokenRule) find(text string, end int, out []secretSpan) []secretSpan {
 		}
 	}
 	if g == 2 {
-		return out
+		return 0, 0, false
 	}
 	a, b := m[g], m[g+1]
 	value := strings.TrimRight(window[a:b], `.,;)]}"'”’」»>`)
-	if value == "" || !r.ok(value, sep) {
-		return out
-	}
-	return append(out, secretSpan{r.code, end + a, end + a + len(value)})
+	return a, a + len(value), value != "" && r.ok(value, sep)
 }
 
 // startsWord reports whether the word that ends at end begins a word.
@@ -97,7 +112,7 @@ func startsWord(text string, end int, words []string) bool {
 // What may stand between a secret word and its value, in the common
 // languages: for the wifi, is, :, =.
 const (
-	forWhat = `(?:\s+(?:for|of|to|on|at|in|pour|de|du|del|de la|della|per|für|fuer|zum|von|para|do|da|от|для|için|voor)\s+[^\n.;:=!?]{1,40}?)?`
+	forWhat = `(?:\s+(?:for|of|to|on|at|in|pour|de|du|del|de la|della|per|für|fuer|zum|von|para|do|da|от|для|için|voor)\s+[^\n.;:=!?]{1,40}?)?(?:\s+(?:saya|anda|mia|mio|mío))?`
 	says    = `\s*(?:number|code|no\.?)?\s*(=>|->|:=|=|:|：|is now|is set to|was changed to|is|are|was|ist|lautet|est|es|è|é|это|—|–|-|は|が|是|为|為|:は|는|은|adalah|şu|هي|هو|है)\s*`
 )
 
@@ -105,20 +120,24 @@ const (
 func spokenRules() []*spokenRule {
 	value := `["'“”‘’` + "`" + `«「『]?(\S{4,80})`
 	quoted := `["“'‘«「]([^"”'’»」\n]{6,80})["”'’»」]`
-	code := `["'“]?([0-9]{3,4}[ -][0-9]{3,4}(?:[ -][0-9]{2,4})?|[0-9]{4,10}|[A-Z0-9]{4,10}|[A-Z]-?[0-9]{6})#?(?:\b|$)`
+	digit := `(?:zero|oh|one|two|three|four|five|six|seven|eight|nine)`
+	code := `["'“]?(` + digit + `(?:[ ,-]{1,2}` + digit + `){3,7}|[0-9]{1,2}(?:[ -][0-9]{1,2}){2,3}\b|[0-9]{3,4}[ -][0-9]{3,4}(?:[ -][0-9]{2,4})?|[0-9]{4,10}|[A-Z0-9]{4,10}|[A-Z]-?[0-9]{6})#?(?:\b|$)`
 	return []*spokenRule{
 		{
 			words: []string{"password", "passwd", "passphrase", "passcode", "pwd", "kennwort", "passwort", "contraseña", "contrasena", "mot de passe", "parola", "şifre", "sifre", "parol",
 				"пароль", "пароля", "密码", "密碼", "口令", "パスワード", "暗証番号", "비밀번호", "암호", "wachtwoord", "hasło", "lösenord", "senha", "كلمة المرور", "كلمة السر", "पासवर्ड", "kata sandi", "mật khẩu", "κωδικός", "סיסמה", "heslo"},
 			code: "SECRET:spoken-password",
-			re:   regexp.MustCompile(`^(?:[a-zçğıöşü]{0,4})?["'”’]?` + forWhat + `(?:` + says + `|\s+)(?:` + quoted + `|` + value + `)`),
+			re:   regexp.MustCompile(`^(?:[a-zçğıöşü]{0,4})?["'”’]?` + forWhat + says + `(?:` + quoted + `|` + value + `)`),
+			alt:  regexp.MustCompile(`^(?:[a-zçğıöşü]{0,4})?()\s+` + value),
 			ok:   password,
 		},
 		{
 			words: []string{"pass", "pw", "mdp", "pswd", "psw", "pass word"},
 			code:  "SECRET:spoken-password", bare: true,
 			re: regexp.MustCompile(`^` + forWhat + says + value),
-			ok: password,
+			ok: func(v, sep string) bool {
+				return password(v, sep) && (strongest(v) || sep != "is" || len(v) >= 8 && digits(v) >= 2 && !strings.Contains(v, "-"))
+			},
 		},
 		{
 			words: []string{"admin", "root", "username", "user name", "login", "benutzer", "credentials"},
@@ -128,19 +147,28 @@ func spokenRules() []*spokenRule {
 		},
 		{
 			words: []string{"otp", "one-time code", "one time code", "one-time password", "one time password", "verification code", "security code", "confirmation code", "login code", "sign-in code", "auth code",
-				"authentication code", "authenticator code", "sms code", "2fa code", "mfa code", "tan", "bestätigungscode", "sicherheitscode", "einmalcode", "código de verificación", "código de seguridad", "codigo de verificacion",
+				"authentication code", "authenticator code", "sms code", "2fa code", "mfa code", "bestätigungscode", "sicherheitscode", "einmalcode", "código de verificación", "código de seguridad", "codigo de verificacion",
 				"código de confirmación", "code de vérification", "code de confirmation", "code de sécurité", "código de verificação", "codice di verifica", "код подтверждения", "код из смс", "одноразовый код",
 				"doğrulama kodu", "onay kodu", "验证码", "驗證碼", "校验码", "認証コード", "確認コード", "ワンタイムパスワード", "인증번호", "인증 코드", "رمز التحقق", "رمز التأكيد", "सत्यापन कोड", "ओटीपी", "verificatiecode", "kod weryfikacyjny", "kode otp", "kode verifikasi"},
 			code: CodeOneTimeCode, bare: true,
-			re: regexp.MustCompile(`^[a-zçğıöşü]{0,3}` + forWhat + `(` + says + `|\s+|[^\n.!?0-9A-Za-z]{0,4})` + code),
-			ok: shortCode,
+			re:  regexp.MustCompile(`^[a-zçğıöşü]{0,3}` + forWhat + says + code),
+			alt: regexp.MustCompile(`^([^\n.!?0-9A-Za-z]{0,4})` + code),
+			ok:  shortCode,
 		},
 		{
-			words: []string{"pin", "pin code", "pin-code", "puk", "cvv", "cvc", "cvv2", "card code", "alarm code", "door code", "gate code", "entry code", "access code", "safe code", "safe combination", "lock code", "vault code",
+			words: []string{"pin", "pin-code", "puk", "card code", "alarm code", "door code", "gate code", "entry code", "access code", "safe code", "safe combination", "lock code", "vault code",
 				"garage code", "lockbox code", "keypad code", "unlock code", "geheimzahl", "türcode", "code pin", "код домофона", "пин-код", "пин", "pin kodu", "código pin", "código de acceso", "code d'accès", "digicode", "暗证号", "ピン"},
 			code: "SECRET:pin", bare: true,
-			re: regexp.MustCompile(`^` + forWhat + `(` + says + `|\s+)` + code),
-			ok: func(v, sep string) bool { return shortCode(v, sep) && digits(v) >= 3 },
+			re:  regexp.MustCompile(`^` + forWhat + says + code),
+			alt: regexp.MustCompile(`^()\s+` + code),
+			ok:  func(v, sep string) bool { return digits(v) == 0 || shortCode(v, sep) && digits(v) >= 3 },
+		},
+		{
+			words: []string{"cvv", "cvc", "cvv2", "cvc2", "pin code", "pincode"},
+			code:  "SECRET:pin", bare: true,
+			re:  regexp.MustCompile(`^` + forWhat + says + `([0-9]{3,4})\b`),
+			alt: regexp.MustCompile(`^()\s+([0-9]{3,4})\b`),
+			ok:  func(string, string) bool { return true },
 		},
 		{
 			words: []string{" is your", " as your", " ist dein", " ist ihr", " es tu código", " est votre code", "是您的验证码"},
@@ -151,13 +179,13 @@ func spokenRules() []*spokenRule {
 		{
 			words: []string{"backup codes", "recovery codes", "backup code", "recovery code", "recovery key", "wiederherstellungscode", "codes de secours", "códigos de respaldo", "резервные коды", "备用代码", "バックアップコード"},
 			code:  "SECRET:backup-code", bare: true,
-			re: regexp.MustCompile(`^[a-z]{0,2}` + forWhat + `(` + says + `|\s+)((?:[A-Za-z0-9]{4,8}(?:-[A-Za-z0-9]{4,8}){0,7}[\s,;]*){1,16})`),
+			re: regexp.MustCompile(`^[a-z]{0,2}` + forWhat + `(?:` + says + `|\s+)((?:[A-Za-z0-9]{4,8}(?:-[A-Za-z0-9]{4,8}){0,7}[\s,;]*){1,16})`),
 			ok: func(v, sep string) bool { return digits(v) >= 3 },
 		},
 		{
 			words: []string{"secret", "token", "api key", "api-key", "apikey", "api_key", "access key", "bearer", "credential", "client secret", "license key", "licence key", "clé api", "clave api", "schlüssel", "ключ", "密钥", "令牌", "トークン", "토큰"},
 			code:  "SECRET:high-entropy",
-			re:    regexp.MustCompile(`^[a-z]{0,2}["']?` + forWhat + `(` + says + `|\s+)["'` + "`" + `]?([A-Za-z0-9+/_.~-]{20,256}={0,2})`),
+			re:    regexp.MustCompile(`^[a-z]{0,2}["']?` + forWhat + `(?:` + says + `|\s+)["'` + "`" + `]?([A-Za-z0-9+/_.~-]{20,256}={0,2})`),
 			ok: func(v, sep string) bool {
 				return len(v) >= 20 && entropy(v) >= 3.3 && digits(v) >= 2 && hasLetter(v) && !placeholder(v) && !strings.Contains(v, "://") && !uuidShape(v)
 			},
