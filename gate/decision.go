@@ -174,6 +174,9 @@ func (l Limits) Fits(u, g Usage) bool {
 type State struct {
 	Open  []tenet.Record // what Query returned, oldest valid time first
 	Usage Usage
+	// Now is the asked time or, when later, the last time at which the scope
+	// was written: a case may have waited while others were decided.
+	Now time.Time
 }
 
 // HoldCap is how much of a refused text the log keeps, and HoldFor how long.

@@ -87,7 +87,7 @@ func derive(c Case) (tenet.Label, []tenet.Origin, []tenet.Evidence, []Finding) {
 		})
 		evidence = append(evidence, tenet.Evidence{
 			Message: m.ID, Session: m.Session, Role: m.Role, Label: m.Label,
-			Excerpt: excerpt(m.Text, cand.Text), SaidAt: m.Said(),
+			Excerpt: excerpt(m.Text, cand.Text), SaidAt: tenet.Micros(m.Said()),
 		})
 	}
 	if cand.Quote != "" {

@@ -196,8 +196,12 @@ func fragment(r tenet.Record, by tenet.RecordID, suffix string, valid tenet.Inte
 // growth is what the plan adds to the open facts.
 func growth(c Case, p *Plan) Usage {
 	var u Usage
+	now := c.At
+	if c.State.Now.After(now) {
+		now = c.State.Now
+	}
 	count := func(r tenet.Record, sign int) {
-		if !r.Valid.To.IsZero() && !r.Valid.To.After(c.At) {
+		if !r.Valid.To.IsZero() && !r.Valid.To.After(now) {
 			return // history, not in the facts block
 		}
 		u.Rows += sign

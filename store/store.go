@@ -60,7 +60,8 @@ type Reader interface {
 	Changes(ctx context.Context, scope tenet.Scope, since uint64) (Changes, error)
 	// State returns what a judgement depends on: the believed records that
 	// q names, oldest valid time first, and the usage of the persistent tier
-	// by facts whose valid time has not ended at now.
+	// by facts whose valid time has not ended at now, or at the scope's last
+	// known time when that is later.
 	State(ctx context.Context, scope tenet.Scope, q gate.Query, now time.Time) (gate.State, error)
 }
 

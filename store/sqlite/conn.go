@@ -1,0 +1,147 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"sync"
+)
+
+// conn runs statements, each prepared once: on the pool, or in a transaction
+// when tx is set.
+type conn struct {
+	pool  *sql.DB
+	stmts *sync.Map // SQL text -> *sql.Stmt
+	tx    *sql.Tx
+	bound map[string]*sql.Stmt // tx's own view of stmts
+	fresh *[]string            // what tx had to prepare for itself
+}
+
+func newConn(p *sql.DB) conn { return conn{pool: p, stmts: new(sync.Map)} }
+
+func (c conn) in(tx *sql.Tx) conn {
+	c.tx, c.bound, c.fresh = tx, map[string]*sql.Stmt{}, new([]string)
+	return c
+}
+
+// keep prepares for good, after the transaction, what it met for the first
+// time: during it, the pool's only connection was taken.
+func (c conn) keep() {
+	for _, query := range *c.fresh {
+		if _, ok := c.stmts.Load(query); ok {
+			continue
+		}
+		if p, err := c.pool.Prepare(query); err == nil {
+			c.stmts.Store(query, p)
+		}
+	}
+}
+
+func (c conn) stmt(query string) (*sql.Stmt, error) {
+	if s := c.bound[query]; s != nil {
+		return s, nil
+	}
+	var s *sql.Stmt
+	if v, ok := c.stmts.Load(query); ok {
+		s = v.(*sql.Stmt)
+	} else if c.tx != nil {
+		t, err := c.tx.Prepare(query)
+		if err != nil {
+			return nil, err
+		}
+		c.bound[query] = t
+		*c.fresh = append(*c.fresh, query)
+		return t, nil
+	} else {
+		p, err := c.pool.Prepare(query)
+		if err != nil {
+			return nil, err
+		}
+		if v, loaded := c.stmts.LoadOrStore(query, p); loaded {
+			p.Close()
+			p = v.(*sql.Stmt)
+		}
+		return p, nil
+	}
+	if c.tx == nil {
+		return s, nil
+	}
+	s = c.tx.Stmt(s)
+	c.bound[query] = s
+	return s, nil
+}
+
+// exec runs a writing statement, which takes no context: a transaction is
+// short, and is not to be cut between its statements.
+func (c conn) exec(query string, args ...any) error {
+	_, err := c.affect(query, args...)
+	return err
+}
+
+func (c conn) affect(query string, args ...any) (int64, error) {
+	s, err := c.stmt(query)
+	if err != nil {
+		return 0, err
+	}
+	res, err := s.Exec(args...)
+	if err != nil {
+		return 0, err
+	}
+	return res.RowsAffected()
+}
+
+// rows runs a reading statement, again while the file is busy.
+func (c conn) rows(ctx context.Context, query string, args ...any) (rs *sql.Rows, err error) {
+	err = persist(ctx, func() error {
+		s, err := c.stmt(query)
+		if err != nil {
+			return err
+		}
+		rs, err = s.QueryContext(ctx, args...)
+		return err
+	})
+	return rs, err
+}
+
+// row reads one row into dest; none is sql.ErrNoRows.
+func (c conn) row(ctx context.Context, query string, args []any, dest ...any) error {
+	rs, err := c.rows(ctx, query, args...)
+	if err != nil {
+		return err
+	}
+	defer rs.Close()
+	if !rs.Next() {
+		if err := rs.Err(); err != nil {
+			return err
+		}
+		return sql.ErrNoRows
+	}
+	if err := rs.Scan(dest...); err != nil {
+		return err
+	}
+	return rs.Close()
+}
+
+// each calls f on every row.
+func (c conn) each(ctx context.Context, query string, args []any, f func(*sql.Rows) error) error {
+	rs, err := c.rows(ctx, query, args...)
+	if err != nil {
+		return err
+	}
+	defer rs.Close()
+	for rs.Next() {
+		if err := f(rs); err != nil {
+			return err
+		}
+	}
+	return rs.Err()
+}
+
+// snapshot runs f on one unchanging view of the file.
+func (c conn) snapshot(ctx context.Context, f func(conn) error) error {
+	tx, err := c.pool.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback()
+	return f(c.in(tx))
+}

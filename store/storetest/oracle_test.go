@@ -1,0 +1,18 @@
+package storetest
+
+import (
+	"testing"
+
+	"github.com/tenet-memory/tenet/store"
+)
+
+func oracle() Backend {
+	return Backend{
+		Ledger:   func(testing.TB) store.Ledger { return NewOracle() },
+		Sessions: func(testing.TB) store.Sessions { return NewOracle() },
+		Threads:  func(testing.TB) store.Threads { return NewOracle() },
+		Tamper:   TamperOracle,
+	}
+}
+
+func TestOraclePassesTheSuite(t *testing.T) { Run(t, oracle()) }
