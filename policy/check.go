@@ -57,14 +57,14 @@ func (p *Policy) checkForm(s *scan, f *form, spans bool, fs []gate.Finding) []ga
 		fs = append(fs, g)
 	}
 	for _, d := range f.decoded {
-		fs = p.checkDecoded(s, d, spans, fs)
+		fs = p.checkDecoded(d, spans, fs)
 	}
 	return fs
 }
 
 // checkDecoded judges a decoded part by the words it hides. Text that was
 // encoded and then gives orders is control text whatever it asks for.
-func (p *Policy) checkDecoded(s *scan, d payload, spans bool, fs []gate.Finding) []gate.Finding {
+func (p *Policy) checkDecoded(d payload, spans bool, fs []gate.Finding) []gate.Finding {
 	least := gate.E1
 	if d.whole {
 		least = gate.E2 // an escaped ampersand makes no payload of a text
@@ -74,6 +74,8 @@ func (p *Policy) checkDecoded(s *scan, d payload, spans bool, fs []gate.Finding)
 			}
 		}
 	}
+	s := p.scratch.Get().(*scan) // the caller still reads its own
+	defer p.scratch.Put(s)
 	var worst gate.Effect
 	for _, g := range p.checkForm(s, d.form, false, nil) {
 		worst = max(worst, g.Effect)

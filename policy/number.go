@@ -16,14 +16,14 @@ func numbers(text string, out []secretSpan) []secretSpan {
 		if c >= '0' && c <= '9' {
 			end, ds := digitRun(text, i)
 			if card(ds) && (end == len(text) || !alnum(text[end])) {
-				out = append(out, secretSpan{"SECRET:card", i, end})
+				out = append(out, secretSpan{"PII:card", i, end})
 			}
 			i = max(i, end-1)
 			continue
 		}
 		if i+15 <= len(text) && letter(c) && letter(text[i+1]) && digit(text[i+2]) && digit(text[i+3]) {
 			if end := iban(text, i); end > 0 {
-				out = append(out, secretSpan{"SECRET:iban", i, end})
+				out = append(out, secretSpan{"PII:iban", i, end})
 				i = end - 1
 			}
 		}

@@ -14,6 +14,9 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 	"sync"
 
 	"github.com/tenet-memory/tenet"
@@ -28,12 +31,14 @@ var lexiconData string
 
 // Policy is the compiled rules. It is immutable and safe for concurrent use.
 type Policy struct {
-	config  Config
-	lexicon *lexicon
-	shapes  []shape
-	secrets *secrets
-	version string
-	scratch sync.Pool // *scan, so that a check allocates little
+	config   Config
+	lexicon  *lexicon
+	shapes   []shape
+	secrets  *secrets
+	pii      *piiRules
+	registry Registry
+	version  string
+	scratch  sync.Pool // *scan, so that a check allocates little
 }
 
 // builtin is the policy of the zero Config, compiled when first asked for.
@@ -68,7 +73,10 @@ func New(c Config) (*Policy, error) {
 	if err != nil {
 		return nil, tenet.Errorf(tenet.Internal, "policy", "%v", err)
 	}
-	p := &Policy{config: c, lexicon: lex, shapes: shapes(), secrets: sec}
+	p := &Policy{config: c, lexicon: lex, shapes: shapes(), secrets: sec, pii: newPII()}
+	if p.registry, err = newRegistry(c.Keys); err != nil {
+		return nil, err
+	}
 	h := sha256.New()
 	fmt.Fprintln(h, engineVersion)
 	h.Write([]byte(lexiconData))
@@ -87,14 +95,82 @@ func New(c Config) (*Policy, error) {
 // configuration. Every verdict carries it through the gate's rule-set digest.
 func (p *Policy) Version() string { return p.version }
 
+// Registry is what the policy knows about keys.
+func (p *Policy) Registry() Registry { return p.registry }
+
 // Check runs every check on the proposal and returns all findings.
 func (p *Policy) Check(pr gate.Proposal) []gate.Finding {
 	s := p.scratch.Get().(*scan)
 	defer p.scratch.Put(s)
 	c := pr.Candidate
+	fs := p.checkKey(pr, s, nil)
+	for _, part := range valueTexts(c) {
+		g := canonicalise(part)
+		fs = beside("value", p.checkForm(s, g, false, p.checkSecrets(g, false, nil)), fs)
+	}
+	if c.Quote != "" && c.Quote != c.Text {
+		fs = beside("quote", p.checkSecrets(canonicalise(c.Quote), false, nil), fs)
+	}
+	if c.Speaker != "" {
+		fs = beside("speaker", p.checkForm(s, canonicalise(c.Speaker), false, nil), fs)
+	}
 	f := canonicalise(c.Text)
-	fs := p.checkHidden(pr, f, nil)
+	fs = p.checkHidden(pr, f, fs)
 	fs = p.checkSecrets(f, true, fs)
 	fs = p.checkForm(s, f, true, fs)
+	fs = p.checkTier(pr, s, f, fs)
+	fs = p.checkPII(pr, s, f, fs)
+	for i := range fs {
+		if cat, ok := strings.CutPrefix(string(fs[i].Code), "PII:"); ok && fs[i].Check == "secret" {
+			p.decidePII(&fs[i], Category(cat), pr) // cards and IBANs, found on the way
+		}
+	}
 	return fs
+}
+
+// beside adds findings of another field than the text. They carry no span, so
+// that a mask covers the whole.
+func beside(field string, more, fs []gate.Finding) []gate.Finding {
+	for _, g := range more {
+		g.Detail = "in the " + field
+		fs = append(fs, g)
+	}
+	return fs
+}
+
+// valueTexts are the strings of a typed value, names of members included, as
+// far as the text does not say the same.
+func valueTexts(c tenet.Candidate) []string {
+	if len(c.Value) == 0 {
+		return nil
+	}
+	var x any
+	if json.Unmarshal(c.Value, &x) != nil {
+		return []string{string(c.Value)}
+	}
+	var out []string
+	var walk func(any)
+	walk = func(x any) {
+		switch v := x.(type) {
+		case string:
+			if v != c.Text && v != "" {
+				out = append(out, v)
+			}
+		case []any:
+			for _, e := range v {
+				walk(e)
+			}
+		case map[string]any:
+			for _, k := range slices.Sorted(maps.Keys(v)) {
+				out = append(out, k)
+				walk(v[k])
+			}
+		}
+	}
+	walk(x)
+	if len(out) > 1 {
+		// One reading for all: a sentence cut into members is still a sentence.
+		out = append(out[:0], strings.Join(out, "\n"))
+	}
+	return out
 }
