@@ -36,7 +36,7 @@ type counts struct {
 	Messages      int            `json:"messages"`      // read
 	Added         int            `json:"added"`         // of these: new
 	Kept          int            `json:"kept"`          // records that the gate let in now
-	Refused       map[string]int `json:"refused"`       // what it held or refused now, by first code
+	Refused       map[string]int `json:"refused"`       // what it held or refused now, by its codes
 	LeftOut       int            `json:"left_out"`      // entries that are no part of a conversation
 	Failed        int            `json:"failed"`        // conversations, or stretches of a file
 }
@@ -270,7 +270,7 @@ func (i *importer) conversation(c transcript.Conversation) error {
 		case v.Outcome.Kept():
 			i.report.Kept++
 		case len(v.Codes) > 0:
-			i.report.Refused[string(v.Codes[0])]++
+			i.report.Refused[codes(v.Codes)]++
 		default:
 			i.report.Refused[v.Outcome.String()]++
 		}

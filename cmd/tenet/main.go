@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"unicode/utf8"
 
 	"github.com/alecthomas/kong"
 
@@ -76,7 +77,6 @@ type app struct {
 	json   bool
 	set    settings
 	opened *engine
-	kong   *kong.Kong
 }
 
 // run is the whole program but for the process: tests call it.
@@ -115,7 +115,11 @@ func (a *app) command(args []string) error {
 	if err != nil {
 		return tenet.Errorf(tenet.Internal, "start", "%v", err)
 	}
-	a.kong = k
+	for i, arg := range args { // the parser would turn each bad byte into U+FFFD, and merge ids
+		if !utf8.ValidString(arg) {
+			return tenet.Errorf(tenet.Invalid, "usage", "argument %d is not valid UTF-8", i+1)
+		}
+	}
 	parsed, err := k.Parse(args)
 	if helped {
 		return nil

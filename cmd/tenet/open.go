@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"crypto/hmac"
 	"crypto/sha256"
 	"errors"
@@ -78,7 +79,7 @@ func (a *app) memory(may access) (*memory.Memory, error) {
 			return nil, tenet.Errorf(tenet.NotFound, "open", "there is no database at %s", a.set.store.path)
 		}
 	}
-	e, err := openSQLite(a, engineOptions{path: a.set.store.path})
+	e, err := openSQLite(a.ctx, a.set, engineOptions{path: a.set.store.path})
 	if err != nil {
 		return nil, err
 	}
@@ -93,17 +94,17 @@ type engineOptions struct {
 	secret []byte
 }
 
-func openSQLite(a *app, o engineOptions) (*engine, error) {
-	db, err := sqlite.Open(a.ctx, o.path, sqlite.Options{MasterKey: a.set.masterKey})
+func openSQLite(ctx context.Context, s settings, o engineOptions) (*engine, error) {
+	db, err := sqlite.Open(ctx, o.path, sqlite.Options{MasterKey: s.masterKey})
 	if err != nil {
 		return nil, err
 	}
 	if len(o.secret) == 0 {
-		o.secret = fenceSecret(a.set, o.path)
+		o.secret = fenceSecret(s, o.path)
 	}
-	m, err := memory.Open(a.ctx, memory.Config{
-		Ledger: db, Sessions: db, Gate: newGate(), SessionsOnly: !a.set.durable, Secret: o.secret,
-		SessionTTL: a.set.sessionTTL, EpisodeRetention: a.set.retention, Debounce: a.set.debounce, Now: o.now,
+	m, err := memory.Open(ctx, memory.Config{
+		Ledger: db, Sessions: db, Gate: newGate(), SessionsOnly: !s.durable, Secret: o.secret,
+		SessionTTL: s.sessionTTL, EpisodeRetention: s.retention, Debounce: s.debounce, Now: o.now,
 	})
 	if err != nil {
 		db.Close()

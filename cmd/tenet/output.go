@@ -64,7 +64,8 @@ func (a *app) fail(err error) {
 
 // table writes aligned columns; cells are made printable.
 func (a *app) table(header string, rows [][]string) {
-	w := tabwriter.NewWriter(a.out, 0, 4, 2, ' ', 0)
+	var b strings.Builder
+	w := tabwriter.NewWriter(&b, 0, 4, 2, ' ', 0)
 	fmt.Fprintln(w, strings.ReplaceAll(header, "|", "\t"))
 	for _, r := range rows {
 		for i := range r {
@@ -73,6 +74,9 @@ func (a *app) table(header string, rows [][]string) {
 		fmt.Fprintln(w, strings.Join(r, "\t"))
 	}
 	w.Flush()
+	for line := range strings.Lines(b.String()) {
+		fmt.Fprintln(a.out, strings.TrimRight(line, " \n"))
+	}
 }
 
 // printable shows a text on one line and takes away what could drive a

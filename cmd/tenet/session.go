@@ -160,15 +160,15 @@ type contextCmd struct {
 }
 
 func (c contextCmd) Run(a *app) error {
+	if c.Tokens < 1 {
+		return tenet.Errorf(tenet.Invalid, "usage", "--tokens must be positive")
+	}
 	s, err := a.openSession(c.Session, c.Also, reads, false)
 	if err != nil {
 		return err
 	}
 	if c.K == 0 {
 		c.K = -1 // the engine's zero is its default
-	}
-	if c.Tokens < 1 {
-		return tenet.Errorf(tenet.Invalid, "usage", "--tokens must be positive")
 	}
 	w, err := s.Context(a.ctx, c.Query, memory.Budget{Tokens: c.Tokens, Recall: c.K})
 	if err != nil {

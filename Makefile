@@ -1,0 +1,67 @@
+# make run    build, import a small conversation, show the context block
+# make test   install what the tests need, then run all of them
+# make bench  benchmarks
+# make fuzz   each fuzz target for FUZZTIME (one minute)
+# make lint   staticcheck, when it can be had
+
+SHELL    := /bin/sh
+STORE    ?= data/tenet.db
+FUZZTIME ?= 60s
+
+# A container may have no HOME and CI has an empty cache: Go needs a place.
+export HOME    ?= /tmp
+export GOCACHE ?= $(shell go env GOCACHE 2>/dev/null | grep . || echo /tmp/go-build)
+export GOFLAGS ?= -buildvcs=false
+
+.PHONY: run build test bench fuzz lint clean
+
+run: build
+	@mkdir -p $(dir $(STORE))
+	@echo "== import a conversation (examples/data/sarah.jsonl)"
+	@bin/tenet import --store $(STORE) examples/data/sarah.jsonl
+	@echo
+	@echo "== remember what must never be missed, with Sarah's own words as evidence"
+	@bin/tenet remember --store $(STORE) --user sarah --id make-run-allergy --tier fact \
+		--quote "I have a severe shellfish allergy, please flag any seafood promotions." \
+		--valid-from 2026-01-12T09:01:10Z \
+		allergy "Severe shellfish allergy. Flag any seafood promotions."
+	@echo
+	@echo "== the context block of a new session that asks for this week's promotions"
+	@bin/tenet context --store $(STORE) --user sarah --session make-run "Show me this week's promotions."
+	@echo
+	@echo "Go on:"
+	@echo "  bin/tenet demo                                             Sarah's story, in four acts"
+	@echo "  bin/tenet recall --store $(STORE) --user sarah \"quiet hotel\"    find by meaning"
+	@echo "  bin/tenet facts --store $(STORE) --user sarah                 load by identity"
+	@echo "  bin/tenet audit list --store $(STORE) --user sarah            what was decided, and why"
+	@echo "  bin/tenet --help                                           the rest"
+
+build:
+	@mkdir -p bin
+	go build -o bin/tenet ./cmd/tenet
+
+test:
+	@scripts/test-deps.sh
+	@scripts/test.sh
+
+bench:
+	go test -run '^$$' -bench . -benchtime 1s ./...
+
+# One target at a time: go test takes one per run.
+fuzz:
+	@for pkg in $$(go list ./...); do \
+		for target in $$(go test -list '^Fuzz' $$pkg | grep '^Fuzz'); do \
+			echo "== $$pkg $$target"; \
+			go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) $$pkg || exit 1; \
+		done; \
+	done
+
+lint:
+	@if go run honnef.co/go/tools/cmd/staticcheck@v0.8.2 -version >/dev/null 2>&1; then \
+		go run honnef.co/go/tools/cmd/staticcheck@v0.8.2 ./...; \
+	else \
+		echo "lint: staticcheck cannot be had here; go vet is part of make test"; \
+	fi
+
+clean:
+	rm -rf bin

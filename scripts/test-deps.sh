@@ -1,0 +1,14 @@
+#!/bin/sh
+# Installs what the tests need and the machine lacks. Needs so far: Go alone.
+# Later issues add servers here, by apt-get, each only when it is missing.
+set -eu
+
+if ! command -v go >/dev/null 2>&1; then
+	echo "test-deps: Go is not installed; go.mod says which version is needed" >&2
+	exit 1
+fi
+
+# The race detector needs a C compiler; without one the tests run without it.
+if ! command -v cc >/dev/null 2>&1 && ! command -v gcc >/dev/null 2>&1; then
+	echo "test-deps: no C compiler: the tests run without the race detector"
+fi
