@@ -124,7 +124,7 @@ func (l *ledger) apply(i int, p gate.Plan, again store.Rejudge) (store.Applied, 
 		}
 		d, err := again(i, st)
 		if err != nil {
-			return store.Applied{}, err
+			return store.Applied{}, callbackError{err}
 		}
 		q := d.Plan()
 		switch {

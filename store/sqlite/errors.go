@@ -13,13 +13,20 @@ import (
 	"github.com/tenet-memory/tenet"
 )
 
+// callbackError is an error of the caller's own function, which goes back as
+// it came.
+type callbackError struct{ error }
+
 // failure turns an error into Tenet's. The driver's text stays behind: it may
 // quote what was stored.
 func failure(op string, err error) error {
 	var te *tenet.Error
+	var own callbackError
 	switch {
 	case err == nil:
 		return nil
+	case errors.As(err, &own):
+		return own.error
 	case errors.As(err, &te):
 		return te
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):

@@ -154,7 +154,8 @@ func (db *DB) Close() error {
 	return nil
 }
 
-// writeable reports Unavailable for a file that was opened for reading.
+// write runs a write function; see writer.do. A file that was opened for
+// reading is Unavailable.
 func (db *DB) write(ctx context.Context, op string, run func(conn) error) error {
 	if db.w == nil {
 		return tenet.Errorf(tenet.Unavailable, op, "the database file is read-only")
@@ -165,7 +166,7 @@ func (db *DB) write(ctx context.Context, op string, run func(conn) error) error 
 	return nil
 }
 
-// pool opens connections whose parameters every one of them gets.
+// openPool opens up to n connections, each with the same parameters.
 func openPool(path, params string, n int) (*sql.DB, error) {
 	p, err := sql.Open("sqlite", dsn(path, params))
 	if err != nil {
