@@ -331,9 +331,11 @@ func TestACrashAnywhereInConsolidationLosesAndDoublesNothing(t *testing.T) {
 			for _, after := range []bool{false, true} {
 				e := newEngine(t, b, nil)
 				s := must[*memory.Session](t)(e.Session(ctx, e.app, e.sarah, "chat"))
+				var all []tenet.Message
 				for i := range messages {
-					must[[]tenet.Message](t)(s.Append(ctx, tenet.UserMessage("Sentence number "+strconv.Itoa(i))))
+					all = append(all, tenet.UserMessage("Sentence number "+strconv.Itoa(i)))
 				}
+				must[[]tenet.Message](t)(s.Append(ctx, all...))
 				must[tenet.CandidateID](t)(s.Propose(ctx, tenet.Note(e.sarah, "Sentence number 7").Quoting("Sentence number 7")))
 				c := brittle{e.ledger, e.sessions, new(atomic.Int64), after}
 				c.left.Store(n)
