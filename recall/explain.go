@@ -45,11 +45,17 @@ func (s *stage) explain(c *scored) *Explanation {
 	}
 	keep := 1 - s.dense
 	for i, t := range s.q.terms {
-		own := s.turnPart(c.slot, i)
-		turn := over(own, s.turn)
+		raw := s.turnPart(c.slot, i)
+		own := over(raw, s.turn)
+		if s.passages > 0 {
+			if passages != nil {
+				raw = passages[i]
+			}
+			own = (1-p.PassageShare)*own + p.PassageShare*raw/s.passages
+		}
 		part := TermPart{
 			Term: t.text, Kin: t.kin,
-			Turn: keep * turn, Window: keep * p.WindowWeight * turn, Session: keep * p.SessionWeight * turn,
+			Turn: keep * own, Window: keep * p.WindowWeight * own, Session: keep * p.SessionWeight * own,
 		}
 		if id := s.ln.hot[c.slot].session; id != noSlot {
 			part.Window = 0
@@ -59,12 +65,6 @@ func (s *stage) explain(c *scored) *Explanation {
 			if s.ln.open > 1 {
 				part.Session = keep * p.SessionWeight * over(s.ln.sessionPart(id, t, p, s.ws.sessDF[i]), s.sess)
 			}
-		}
-		if s.passages > 0 {
-			if passages != nil {
-				own = passages[i]
-			}
-			part.Turn = (1-p.PassageShare)*part.Turn + keep*p.PassageShare*own/s.passages
 		}
 		if part.Turn+part.Window+part.Session > 0 {
 			e.Terms = append(e.Terms, part)

@@ -123,6 +123,7 @@ func (q *query) trim(ix *Index) {
 }
 
 // pair finds the terms that stand next to each other, or with one between.
+// Bigrams of one run overlap: that they stand together says nothing.
 func (q *query) pair(order []uint32) {
 	place := func(id uint32) int {
 		if id == stopTerm {
@@ -136,11 +137,16 @@ func (q *query) pair(order []uint32) {
 			if a < 0 || j >= len(order) || len(q.pairs) >= maxTerms {
 				continue
 			}
-			if b := place(order[j]); b >= 0 && a != b {
+			if b := place(order[j]); b >= 0 && a != b && !(isBigram(q.terms[a].text) && isBigram(q.terms[b].text)) {
 				q.pairs = append(q.pairs, termPair{uint8(a), uint8(b)})
 			}
 		}
 	}
+}
+
+func isBigram(term string) bool {
+	r, _ := utf8.DecodeRuneInString(term)
+	return classOf(r) == classPair
 }
 
 // match marks the speakers whom the query names, by the whole name or a part.

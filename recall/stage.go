@@ -241,17 +241,17 @@ func (s *stage) second(n int) {
 // score fills the parts of a candidate and adds them up.
 func (s *stage) score(c *scored, e *Explanation) {
 	p := &s.ix.params
-	turn := over(float64(s.ws.cells[c.slot].turn), s.turn)
+	own := over(float64(s.ws.cells[c.slot].turn), s.turn)
+	if s.passages > 0 {
+		own = float64((1-p.PassageShare)*own) + float64(p.PassageShare*c.passage/s.passages)
+	}
 	keep := 1 - s.dense
-	e.Turn = keep * turn
-	e.Window = keep * p.WindowWeight * turn
+	e.Turn = keep * own
+	e.Window = keep * p.WindowWeight * own
 	if s.ln.hot[c.slot].session != noSlot {
 		e.Window = keep * p.WindowWeight * over(c.win, s.win)
 	}
-	e.Session = keep * s.sessionPart(c.slot, turn)
-	if s.passages > 0 {
-		e.Turn = float64((1-p.PassageShare)*e.Turn) + float64(keep*p.PassageShare*c.passage/s.passages)
-	}
+	e.Session = keep * s.sessionPart(c.slot, own)
 	e.Near = keep * p.NearWeight * over(c.near, s.turn)
 	if s.boosts {
 		words := e.Turn + e.Window + e.Session + e.Near
