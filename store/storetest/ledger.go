@@ -172,6 +172,14 @@ func stateIsWhatTheQueryNames(t testing.TB, b Backend) {
 	sig := gate.Signature("rome", false)
 	same(t, "a note by signature", texts(state(gate.Query{Tier: tenet.TierNote, Signature: "s " + sig}).Open), []string{"Rome"})
 	same(t, "a multi-valued key by signature", texts(state(gate.Query{Tier: tenet.TierFact, Key: "allergy", Signature: "s " + gate.Signature("nuts", false)}).Open), []string{"nuts"})
+	if now := state(gate.Query{}).Now; now.Before(r.now) {
+		t.Errorf("the state is of %v, asked for %v", now, r.now)
+	}
+	last := must2(r.l.Audit(ctx, r.scope, r.head().Audit, 1))(t)
+	early := must2(r.l.State(ctx, r.scope, gate.Query{}, day(2020, 1, 1)))(t)
+	same(t, "a state asked for too early is of the last write", early.Now, last[0].At)
+	blank := must2(r.l.State(ctx, mustScope(t, "acme", tenet.User("nobody")), gate.Query{}, r.now))(t)
+	same(t, "the state of an unwritten scope", blank, gate.State{Now: r.now})
 	same(t, "the zero query", len(state(gate.Query{}).Open), 0)
 
 	var u gate.Usage

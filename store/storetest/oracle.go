@@ -299,7 +299,16 @@ func (d *durable) write(p gate.Plan, seq uint64, at time.Time) error {
 		if st.cursor != s.From {
 			return tenet.Errorf(tenet.Conflict, "apply", "the cursor is elsewhere")
 		}
-		st.cursor, st.waiting = s.To, append(slices.Clone(st.waiting), s.Candidates...)
+		st.cursor, st.waiting = s.To, slices.Clone(st.waiting)
+		for _, c := range s.Candidates {
+			switch old := d.offered(c.ID); {
+			case old == nil:
+				st.waiting = append(st.waiting, c)
+				d.stages[s.Session] = st
+			case !bytes.Equal(old, store.ContentDigest(d.key, c)):
+				return tenet.Errorf(tenet.Conflict, "apply", "the id was used with other content")
+			} // else it has its verdict, or waits for it
+		}
 		d.stages[s.Session] = st
 		d.marks[seq] = store.StageMark{Session: string(s.Session), From: s.From, To: s.To, Count: len(s.Candidates)}
 	}
@@ -315,6 +324,18 @@ func (d *durable) write(p gate.Plan, seq uint64, at time.Time) error {
 		touch(r, &r.textOut)
 	}
 	return nil
+}
+
+// offered is the content of a candidate that has its verdict or waits for it.
+func (d *durable) offered(id tenet.CandidateID) []byte {
+	for _, st := range d.stages {
+		for _, c := range st.waiting {
+			if c.ID == id {
+				return store.ContentDigest(d.key, c)
+			}
+		}
+	}
+	return d.refs[string(id)].content
 }
 
 func (d *durable) find(id tenet.RecordID) *row {

@@ -16,3 +16,9 @@ func oracle() Backend {
 }
 
 func TestOraclePassesTheSuite(t *testing.T) { Run(t, oracle()) }
+
+func TestModelAgreesWithItself(t *testing.T) {
+	for seed := range uint64(3) {
+		t.Run("", func(t *testing.T) { Model(t, oracle().Ledger, seed) })
+	}
+}

@@ -213,6 +213,14 @@ func stageAdvancesCursorOnce(t testing.TB, b Backend) {
 	r.apply(stage(4, 9, r.note("four").Candidate))
 	r.keep(c3)
 	expect("the next stretch", 9, "c0004")
+	waiting := r.note("four").Candidate
+	waiting.ID = "c0004"
+	r.apply(stage(9, 10, waiting))
+	expect("what waits already", 10, "c0004")
+	waiting.Text = "other words"
+	_, err := r.l.Apply(ctx, []gate.Decision{stage(10, 11, r.note("five").Candidate, waiting)}, nil)
+	wantKind(t, "what waits already, with other content", err, tenet.Conflict)
+	expect("after a conflict", 10, "c0004")
 	if at, cs, err := r.l.Staged(ctx, r.scope, "other"); at != 0 || len(cs) != 0 || err != nil {
 		t.Errorf("another session: %d %v %v", at, cs, err)
 	}
@@ -282,6 +290,22 @@ func expiryDropsTextOnly(t testing.TB, b Backend) {
 		}
 	}
 	same(t, "what is derived stays", texts(r.facts(at(now))), []string{"Shellfish"})
+	// What a later version leaves of an expired one is expired as well.
+	if parts := r.history(tenet.TierDocument, "f"); len(parts) < 3 || !parts[0].Expired {
+		t.Errorf("the expired document: %+v", parts)
+	}
+	kept := r.document("g", "one")
+	kept.ExpiresAt = r.now.Add(time.Hour)
+	r.keep(kept)
+	d, err = r.g.ExpireText(r.scope, []tenet.Record{r.record(tenet.RecordID(kept.Candidate.ID))}, now)
+	must(t, err)
+	r.apply(d)
+	next := r.document("g", "two")
+	next.At = now
+	if part := r.record(r.keep(next).Verdict.Record + "/left"); !part.Expired || part.Text != "" {
+		t.Errorf("what is left of an expired document: %+v", part)
+	}
+	same(t, "due after that", len(due(now, 10)), 0)
 	// A new statement of what expired is a new record, not an origin of an empty one.
 	again := r.note("Allergic to shellfish")
 	again.At = now
