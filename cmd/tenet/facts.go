@@ -14,7 +14,7 @@ type rememberCmd struct {
 	Words     []string `arg:"" optional:"" name:"words" help:"KEY TEXT for a fact, TEXT for a note; - reads TEXT from standard input."`
 	Tier      string   `help:"fact (loaded by identity, never missed) or note (found by meaning, may be missed). There is no default."`
 	Quote     string   `help:"Evidence: the words that were said, which you attest."`
-	Cite      []string `help:"Evidence: ids of messages of this memory." placeholder:"MESSAGE"`
+	Cite      []string `sep:"none" help:"Evidence: ids of messages of this memory." placeholder:"MESSAGE"`
 	Value     string   `help:"Typed value as JSON; TEXT is then the words for it, or may be left out." placeholder:"JSON"`
 	ValidFrom moment   `help:"True from this time on (default: when it was said)." placeholder:"TIME"`
 	ValidTo   moment   `help:"True until this time." placeholder:"TIME"`
@@ -103,7 +103,7 @@ func (a *app) verdict(v tenet.Verdict) {
 }
 
 type factsCmd struct {
-	Also    []string `help:"Read these too, from narrow to wide: project:ID, tenant." placeholder:"SUBJECT"`
+	Also    []string `sep:"none" help:"Read these too, from narrow to wide: project:ID, tenant." placeholder:"SUBJECT"`
 	ValidAt moment   `help:"What was true at this time (default now)." placeholder:"TIME"`
 	KnownAt moment   `help:"As it was known at this time (default now)." placeholder:"TIME"`
 }

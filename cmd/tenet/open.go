@@ -95,6 +95,10 @@ type engineOptions struct {
 }
 
 func openSQLite(ctx context.Context, s settings, o engineOptions) (*engine, error) {
+	g, err := newGate()
+	if err != nil {
+		return nil, err
+	}
 	db, err := sqlite.Open(ctx, o.path, sqlite.Options{MasterKey: s.masterKey})
 	if err != nil {
 		return nil, err
@@ -103,8 +107,9 @@ func openSQLite(ctx context.Context, s settings, o engineOptions) (*engine, erro
 		o.secret = fenceSecret(s, o.path)
 	}
 	m, err := memory.Open(ctx, memory.Config{
-		Ledger: db, Sessions: db, Gate: newGate(), SessionsOnly: !s.durable, Secret: o.secret,
-		SessionTTL: s.sessionTTL, EpisodeRetention: s.retention, Debounce: s.debounce, Now: o.now,
+		Ledger: db, Sessions: db, Gate: g, SessionsOnly: !s.durable, Secret: o.secret,
+		SessionTTL: s.sessionTTL, EpisodeRetention: s.retention, Debounce: s.debounce, Lease: s.lease,
+		Now: o.now,
 	})
 	if err != nil {
 		db.Close()
@@ -113,8 +118,18 @@ func openSQLite(ctx context.Context, s settings, o engineOptions) (*engine, erro
 	return &engine{m, db}, nil
 }
 
-// newGate is the gate with the policy that ships.
-func newGate() *gate.Gate { return gate.New(policy.Default()) }
+// newGate is the gate with the policy that ships and its key registry.
+func newGate() (*gate.Gate, error) {
+	p, err := policy.New(policy.Config{})
+	if err != nil {
+		return nil, err
+	}
+	keys := p.Registry()
+	return gate.New([]gate.Rule{p}, gate.WithKeys(p.Version(), func(key string) (gate.KeySpec, bool) {
+		k, known := keys.Lookup(key)
+		return gate.KeySpec{Multi: k.Many, Safety: k.Safety, Overridable: k.Overridable}, known
+	})), nil
+}
 
 // fenceSecret keys the fence around rendered memory: the configured secret, or
 // one derived from the database's key, so that the fence of a session is the

@@ -42,10 +42,10 @@ type sessionAppendCmd struct {
 	SaidAt     moment   `help:"When it was said (default now)." placeholder:"TIME"`
 	ID         string   `name:"id" help:"Your id of the message: repeating it is harmless." placeholder:"ID"`
 	Channel    string   `help:"prefilled or external, when nobody typed it." enum:",prefilled,external" default:""`
-	ToolCall   []string `help:"Ids of the calls that an assistant message makes." placeholder:"ID"`
+	ToolCall   []string `sep:"none" help:"Ids of the calls that an assistant message makes." placeholder:"ID"`
 	ToolCallID string   `name:"tool-call-id" help:"The call that a tool message answers." placeholder:"ID"`
 	RetainNone bool     `help:"Off the record: never an episode, a candidate or a log text."`
-	Also       []string `help:"What a new session may read too: project:ID, tenant." placeholder:"SUBJECT"`
+	Also       []string `sep:"none" help:"What a new session may read too: project:ID, tenant." placeholder:"SUBJECT"`
 }
 
 func (c sessionAppendCmd) Run(a *app) error {
@@ -156,7 +156,7 @@ type contextCmd struct {
 	Session string   `help:"The session's id." default:"cli"`
 	Tokens  int      `help:"Budget for everything together." default:"4000"`
 	K       int      `short:"k" help:"Most records recalled by meaning; 0 for none." default:"10"`
-	Also    []string `help:"What a new session may read too: project:ID, tenant." placeholder:"SUBJECT"`
+	Also    []string `sep:"none" help:"What a new session may read too: project:ID, tenant." placeholder:"SUBJECT"`
 }
 
 func (c contextCmd) Run(a *app) error {
@@ -195,7 +195,7 @@ type recallCmd struct {
 	K       int      `short:"k" help:"How many." default:"10"`
 	Explain bool     `help:"Say for each hit why it is there."`
 	Session string   `help:"Recall in this session, which leaves a receipt there."`
-	Also    []string `help:"Search these too: project:ID, tenant." placeholder:"SUBJECT"`
+	Also    []string `sep:"none" help:"Search these too: project:ID, tenant." placeholder:"SUBJECT"`
 }
 
 func (c recallCmd) Run(a *app) error {

@@ -37,6 +37,7 @@ var keys = []struct {
 	{"session_ttl", "0s", false},
 	{"episode_retention", "0s", false},
 	{"debounce", "30s", false},
+	{"lease", "15s", false}, // short: a killed command's session is free again soon
 	{"master_key", "", true},
 	{"fence_secret", "", true},
 }
@@ -54,6 +55,7 @@ type settings struct {
 	sessionTTL time.Duration
 	retention  time.Duration
 	debounce   time.Duration
+	lease      time.Duration
 	masterKey  []byte
 	fence      []byte
 
@@ -280,10 +282,13 @@ func (s *settings) check() error {
 	default:
 		return bad("durable", "want on or off")
 	}
-	for name, d := range map[string]*time.Duration{"session_ttl": &s.sessionTTL, "episode_retention": &s.retention, "debounce": &s.debounce} {
+	for name, d := range map[string]*time.Duration{"session_ttl": &s.sessionTTL, "episode_retention": &s.retention, "debounce": &s.debounce, "lease": &s.lease} {
 		if *d, err = time.ParseDuration(v[name]); err != nil || *d < 0 {
 			return bad(name, "want a duration such as 720h")
 		}
+	}
+	if s.lease < time.Second {
+		return bad("lease", "want at least 1s")
 	}
 	if v["master_key"] != "" {
 		if s.masterKey, err = hex.DecodeString(v["master_key"]); err != nil || len(s.masterKey) != 32 {
