@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"reflect"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -106,6 +107,21 @@ func TestTenNearDuplicatesTakeOnePlace(t *testing.T) {
 	q.Diversity = recall.Plain
 	if got := search(t, ix, q).Hits; !strings.HasPrefix(got[2].ID, "mail") {
 		t.Errorf("plain ranking was changed: %q", ids(got))
+	}
+}
+
+func TestManyNearDuplicatesHideNothing(t *testing.T) {
+	t.Parallel()
+	var entries []recall.Entry
+	for i := range 300 {
+		entries = append(entries, note(fmt.Sprint("mail", i), "Sarah prefers contact by email for promotions"+strings.Repeat("!", i)))
+	}
+	for i, text := range []string{"promotions end", "an email came", "contact the shop", "Sarah slept"} {
+		entries = append(entries, note(fmt.Sprint("other", i), text))
+	}
+	res := search(t, newIndex(t, entries...), recall.Query{Text: "promotions that Sarah prefers by email contact", K: 5})
+	if len(res.Hits) != 5 || len(res.Hits[0].Similar) != 299 {
+		t.Errorf("%q, %d folded", ids(res.Hits), len(res.Hits[0].Similar))
 	}
 }
 
@@ -381,6 +397,25 @@ func TestBadQueriesGetAClearAnswer(t *testing.T) {
 	if res := search(t, ix, recall.Query{Text: long.String()}); len(res.Hits) != 1 {
 		t.Errorf("%+v", res)
 	}
+}
+
+func TestAnEntryTakesUnderAKilobyte(t *testing.T) {
+	entries, _ := chat(20_000)
+	heap := func() uint64 {
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
+	before := heap()
+	ix := newIndex(t, entries...)
+	per := (heap() - before) / uint64(len(entries))
+	t.Logf("%d bytes an entry", per)
+	if per > 1024 {
+		t.Errorf("%d bytes an entry", per)
+	}
+	runtime.KeepAlive(ix)
+	runtime.KeepAlive(entries)
 }
 
 func TestBadEntriesChangeNothing(t *testing.T) {

@@ -71,7 +71,7 @@ func DefaultParams() Params {
 		StandingMost:    2,
 		ExactBoost:      1,
 		DenseAlpha:      0.4,
-		Depth:           32,
+		Depth:           24,
 		NearDuplicate:   0.8,
 		Lambda:          0.7,
 		SpreadDepth:     50,

@@ -138,10 +138,18 @@ func (ix *Index) searchLane(l Lane, q *Query, rd *query, ws *workspace) []Hit {
 		s.pickStanding()
 	}
 	s.measure()
-	s.first(max(q.K, ix.params.Depth))
-	s.second(max(q.K, ix.params.Depth))
-	s.third()
-	hits := s.hits(q)
+	var hits []Hit
+	for n := max(q.K, ix.params.Depth); ; n *= 4 {
+		s.first(n)
+		s.second(n)
+		s.third()
+		hits = s.hits(q)
+		// Many near duplicates may leave fewer hits than asked for: look deeper.
+		if len(hits) >= q.K || s.total <= n || n >= MaxK {
+			break
+		}
+		s.again()
+	}
 	for _, t := range rd.terms {
 		ws.mark[t.id] = 0
 	}

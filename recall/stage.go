@@ -21,7 +21,10 @@ type stage struct {
 	turn, win, passages float64
 	sess                float64
 	dense               float64 // share of the dense score, 0 without vectors
-	boosts, extras      bool    // whether factor and extra have something to say
+	// Whether the query names a speaker, and whether factor beyond that, and
+	// extra, have something to say: mostly they do not.
+	named, boosts, extras bool
+	total                 int // candidates that the first look found
 }
 
 func (p *Params) scale() float64 { return 1 + p.WindowWeight + p.SessionWeight }
@@ -106,7 +109,8 @@ func (s *stage) measure() {
 	for _, id := range s.ws.sessHit {
 		s.ws.sessions[id].score *= by
 	}
-	s.boosts = s.q.advice || s.q.time != nil || slices.Contains(s.q.speakers, true)
+	s.named = slices.Contains(s.q.speakers, true)
+	s.boosts = s.q.advice || s.q.time != nil
 	s.extras = s.extras || s.dense > 0 || len(s.q.named) > 0 || len(s.q.phrases) > 0
 }
 
@@ -117,6 +121,7 @@ func (s *stage) first(n int) {
 	alone := over(s.ix.params.SessionWeight, s.turn)
 	keep := 1 - s.dense
 	many := s.ln.open > 1
+	named, spoken := s.named, 1+s.ix.params.SpeakerBoost
 	all := s.ws.all[:0]
 	for _, slot := range s.ws.found {
 		if s.q.within != nil && !s.q.within.overlaps(&s.ln.docs[slot]) {
@@ -132,6 +137,8 @@ func (s *stage) first(n int) {
 		if s.boosts {
 			speaker, preference, time := s.factor(slot)
 			score *= 1 + speaker + preference + time
+		} else if who := s.ln.hot[slot].speaker; named && who != noSlot && s.q.speakers[who] {
+			score *= spoken
 		}
 		if s.extras {
 			exact, standing, dense := s.extra(slot)
@@ -141,7 +148,7 @@ func (s *stage) first(n int) {
 			all = append(all, candidate{score, slot})
 		}
 	}
-	s.ws.all = all
+	s.ws.all, s.total = all, len(all)
 	s.ws.top = s.ws.top[:0]
 	for _, c := range s.cut(n) {
 		s.ws.top = append(s.ws.top, scored{candidate: c})
@@ -199,6 +206,14 @@ func (s *stage) order(a, b candidate) int {
 	return 1
 }
 
+// again makes ready for another round with more candidates.
+func (s *stage) again() {
+	s.win, s.passages = 0, 0
+	for _, slot := range s.ws.found {
+		s.ws.cells[slot].state &^= stateTop | stateKept
+	}
+}
+
 // second adds the neighbours of the candidates and scores the windows of all.
 func (s *stage) second(n int) {
 	ws, p := s.ws, &s.ix.params
@@ -253,7 +268,7 @@ func (s *stage) score(c *scored, e *Explanation) {
 	}
 	e.Session = keep * s.sessionPart(c.slot, own)
 	e.Near = keep * p.NearWeight * over(c.near, s.turn)
-	if s.boosts {
+	if s.boosts || s.named {
 		words := e.Turn + e.Window + e.Session + e.Near
 		speaker, preference, time := s.factor(c.slot)
 		e.Speaker, e.Preference, e.Time = speaker*words, preference*words, time*words
