@@ -269,7 +269,7 @@ func (l *lexicon) directive(s *scan, sen sentence, c clauseRange, out []effectFi
 	f := effectFinding{code: CodeStyle, effect: gate.E1, start: int(s.tokens[c.start].start), end: int(s.tokens[c.end-1].end)}
 	switch {
 	case sen.inquiry || s.is(c.head, l.tag.talk) > 0:
-	case s.any(c.head, l.objectEnd(s, c), l.tag.consequence):
+	case l.consequential(s, c.head, l.objectEnd(s, c)):
 		f.code, f.effect = CodeActionDirective, gate.E2
 		f.persists, f.negated = sen.persists, s.any(sen.start, sen.end, l.tag.negation)
 		if f.persists {
@@ -279,6 +279,17 @@ func (l *lexicon) directive(s *scan, sen sentence, c clauseRange, out []effectFi
 		f.code, f.effect = CodeStandingAction, gate.E2
 	}
 	return append(out, f)
+}
+
+// consequential reports whether tokens [i, j) touch money, access, execution
+// or deletion. "Execute" and "delete" do so only with such an object: a
+// procedure or a line of a draft is no harm.
+func (l *lexicon) consequential(s *scan, i, j int) bool {
+	if s.any(i, j, l.tag.consequence) {
+		return true
+	}
+	v := s.where(i, j, l.tag.weakverb)
+	return v >= 0 && s.any(v+1, j, l.tag.weakobject)
 }
 
 // objectEnd is where what the clause acts on ends: "when I ask about

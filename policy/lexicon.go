@@ -25,7 +25,7 @@ type lexicon struct {
 // tags are the classes that the clause reader asks for by name.
 type tags struct {
 	opener, verb, consequence, agent, you, modal, first, third, negation, question, condition,
-	style, aux, link, agentpart, talk, late int32
+	style, aux, link, agentpart, talk, late, weakverb, weakobject int32
 }
 
 // rule is a pattern with what it means.
@@ -129,7 +129,7 @@ func parseLexicon(data string) (*lexicon, error) {
 	for name, id := range map[string]*int32{
 		"opener": &l.tag.opener, "verb": &l.tag.verb, "consequence": &l.tag.consequence, "agent": &l.tag.agent, "you": &l.tag.you,
 		"modal": &l.tag.modal, "first": &l.tag.first, "third": &l.tag.third, "neg": &l.tag.negation, "question": &l.tag.question,
-		"cond": &l.tag.condition, "style": &l.tag.style, "aux": &l.tag.aux, "talk": &l.tag.talk, "late": &l.tag.late, "link": &l.tag.link, "agentpart": &l.tag.agentpart,
+		"cond": &l.tag.condition, "style": &l.tag.style, "aux": &l.tag.aux, "talk": &l.tag.talk, "late": &l.tag.late, "weakverb": &l.tag.weakverb, "weakobject": &l.tag.weakobject, "link": &l.tag.link, "agentpart": &l.tag.agentpart,
 	} {
 		if *id = l.classes[name]; *id == 0 {
 			return nil, fmt.Errorf("lexicon: no class %s", name)
