@@ -21,6 +21,7 @@ type Index struct {
 	speakers map[string]uint32
 	space    string
 	dim      int
+	bytes    int64
 
 	work sync.Pool // *workspace
 }
@@ -61,6 +62,20 @@ func (ix *Index) Len() int {
 	ix.mu.RLock()
 	defer ix.mu.RUnlock()
 	return len(ix.where)
+}
+
+// Bytes is about how much memory the entries take, for a caller that keeps many
+// indexes under one budget.
+func (ix *Index) Bytes() int64 {
+	ix.mu.RLock()
+	defer ix.mu.RUnlock()
+	return ix.bytes
+}
+
+// weigh estimates what an entry takes: its record, its place in maps, and for
+// each term a number and a posting.
+func (ix *Index) weigh(d *doc) int64 {
+	return int64(350 + 2*len(d.id) + len(d.key) + 12*len(d.seq) + ix.dim)
 }
 
 // Add indexes entries; one with the id of an entry already there replaces it.
@@ -156,6 +171,7 @@ func (ix *Index) add(e *Entry, seq []uint32, freqs []termFreq) ([]uint32, []term
 		recorded: micros(e.RecordedAt), from: micros(e.ValidFrom), to: micros(e.ValidTo),
 		seq: slices.Clone(seq), body: uint32(body), sign: sign, standing: cues.standing(),
 	}
+	ix.bytes += ix.weigh(&d)
 	h := hotDoc{length: int32(length), speaker: ix.speaker(e.Speaker), prefers: cues.preference}
 	ln := &ix.lanes[e.Lane]
 	at := place{e.Lane, ln.insert(d, h, e.Session, freqs, ix.window)}
@@ -198,6 +214,7 @@ func (ix *Index) drop(id string) bool {
 			ix.keys[k] = list
 		}
 	}
+	ix.bytes -= ix.weigh(&ln.docs[at.slot])
 	ix.forget(ln.hot[at.slot].speaker)
 	ln.remove(at.slot, ix.window, ix.dim)
 	slices.Sort(terms)

@@ -70,7 +70,8 @@ func TestAnAnswerIsFoundByTheWordsOfItsQuestion(t *testing.T) {
 func TestRemovedEntriesAndTheirWordsAreGone(t *testing.T) {
 	t.Parallel()
 	ix := newIndex(t, note("a", "zebra crossing"), note("b", "bus stop"))
-	if n := ix.Remove("a", "a", "unknown"); n != 1 {
+	whole := ix.Bytes()
+	if n := ix.Remove("a", "a", "unknown"); n != 1 || ix.Bytes() >= whole {
 		t.Errorf("removed %d", n)
 	}
 	if res := search(t, ix, recall.Query{Text: "zebra"}); len(res.Hits) != 0 || res.Reason != recall.ReasonNoMatch {
@@ -413,6 +414,9 @@ func TestAnEntryTakesUnderAKilobyte(t *testing.T) {
 	t.Logf("%d bytes an entry", per)
 	if per > 1024 {
 		t.Errorf("%d bytes an entry", per)
+	}
+	if said := uint64(ix.Bytes()) / uint64(len(entries)); said < per/2 || said > 2*per {
+		t.Errorf("%d bytes an entry are said to be %d", per, said)
 	}
 	runtime.KeepAlive(ix)
 	runtime.KeepAlive(entries)

@@ -39,7 +39,9 @@ type Params struct {
 	ExactBoost    float64 // likewise, for a quoted phrase, an id or a key named in the query
 	DenseAlpha    float64 // share of the dense score where there is one, 0 to 1
 
-	Depth         int     // candidates of the first look, and of the third; at least k
+	// Depth is how many candidates are looked at closely, or k where that is more;
+	// four times as many when near duplicates leave too few hits.
+	Depth         int
 	NearDuplicate float64 // Jaccard of term sets from which hits are folded
 	Lambda        float64 // relevance against novelty in Spread
 	SpreadDepth   int     // how many hits Spread re-orders

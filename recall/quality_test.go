@@ -57,3 +57,15 @@ func TestRecallHoldsItsFloors(t *testing.T) {
 		})
 	}
 }
+
+// TestOwnChatIsRecalled needs no outside data: a small invented set that lies
+// beside this file.
+func TestOwnChatIsRecalled(t *testing.T) {
+	t.Parallel()
+	set := loadDir(t, "testdata/chat")
+	by, skipped := set.measure(t, recall.DefaultParams(), recall.Collapse)
+	report(t, "own chat", by, skipped)
+	if f := by[""]; f.r5/f.n < 0.9 || f.hit1/f.n < 0.6 {
+		t.Errorf("recall@5 %.3f, hit@1 %.3f", f.r5/f.n, f.hit1/f.n)
+	}
+}

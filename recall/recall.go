@@ -78,8 +78,8 @@ type Query struct {
 	K    int // how many hits at most, 1 to MaxK
 	// Lanes restricts the search; empty means all of them.
 	Lanes []Lane
-	// Now is the moment that "yesterday" is relative to. Zero leaves time
-	// expressions unread.
+	// Now is the moment that "yesterday" is relative to. Without it only dates
+	// that carry their year are read.
 	Now time.Time
 	// Location is the subject's time zone; nil is UTC.
 	Location *time.Location

@@ -299,9 +299,6 @@ func (p *timeParser) relative(i int) (Range, int, bool) {
 	case "today", "tonight":
 		return day(0, 1)
 	case "yesterday":
-		if i >= 2 && p.word(i-1) == "before" && p.word(i-2) == "day" {
-			return day(-1, 1) // qualify turns it into the day before
-		}
 		return day(-1, 1)
 	case "tomorrow":
 		return day(1, 1)
@@ -353,7 +350,7 @@ func (p *timeParser) named(w string, step, n int) (Range, int, bool) {
 	if d, ok := timeWeekday(w); ok {
 		off := (int(d) - int(p.today.Weekday()) + 7) % 7
 		switch {
-		case step < 0 && off == 0, step < 0:
+		case step < 0:
 			off -= 7
 		case step > 0 && off == 0:
 			off = 7
