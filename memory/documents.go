@@ -121,6 +121,9 @@ func (m *Memory) Documents(ctx context.Context, by tenet.Principal, scope tenet.
 	if len(prefix) > MaxPath || len(after) > MaxPath || limit <= 0 {
 		return nil, tenet.Errorf(tenet.Invalid, op, "a path over %d bytes or no limit", MaxPath)
 	}
+	if err := tenet.CheckText("prefix", prefix); err != nil {
+		return nil, err
+	}
 	rs, err := m.documents.Documents(ctx, scope, m.now(), prefix, after, limit)
 	if err != nil {
 		return nil, err

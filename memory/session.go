@@ -202,6 +202,11 @@ func (s *Session) End(ctx context.Context) (Report, error) {
 	return s.finish(ctx, s.info.Scope, s.info.ID)
 }
 
+// EndLater closes the conversation and leaves it to a worker to consolidate.
+func (s *Session) EndLater(ctx context.Context) error {
+	return s.log.End(ctx, s.info.Scope, s.info.ID, s.now())
+}
+
 // Facts loads what the session may read by identity, as Memory.Facts does.
 func (s *Session) Facts(ctx context.Context) ([]Fact, error) {
 	if s.reader == nil {

@@ -64,6 +64,15 @@ type Settle struct {
 	Now     time.Time
 }
 
+// Deleter removes sessions.
+type Deleter interface {
+	// DeleteSession removes a session's log, proposals, receipts, checkpoints,
+	// effects and hold; what was consolidated from it stays. Its id is spent:
+	// the session stays as one that ended at the given time and is empty, so
+	// that a late write is a Conflict and does not bring it back.
+	DeleteSession(ctx context.Context, scope tenet.Scope, id tenet.SessionID, at time.Time) error
+}
+
 // Documents lists documents by path. The prefix is a byte prefix of the path,
 // and the order is that of the paths' bytes.
 type Documents interface {
@@ -140,3 +149,38 @@ type onlyRuns struct{ Runs }
 func OnlyThreads(t Threads) Threads { return onlyThreads{t} }
 
 type onlyThreads struct{ Threads }
+
+// PayloadDigest covers what an effect would send, so that the same key with
+// another payload is found.
+func PayloadDigest(k DataKey, payload []byte) []byte {
+	d := k.digest("effect payload")
+	d.bytes(payload)
+	return d.Sum(nil)
+}
+
+// HolderDigest names who holds a session without saying who.
+func HolderDigest(k DataKey, holder string) []byte {
+	d := k.digest("holder")
+	d.str(holder)
+	return d.Sum(nil)
+}
+
+// CheckpointDigest covers what a checkpoint says, so that the same version
+// with other content is found.
+func CheckpointDigest(k DataKey, c tenet.Checkpoint) []byte {
+	d := k.digest("checkpoint")
+	d.num(c.Version)
+	d.num(int64(c.Step))
+	d.num(c.Position)
+	d.bytes(c.State)
+	d.num(int64(len(c.Done)))
+	for _, s := range c.Done {
+		d.str(s.Name)
+		d.bytes(s.Outcome)
+	}
+	d.num(int64(len(c.Effects)))
+	for _, e := range c.Effects {
+		d.str(e)
+	}
+	return d.Sum(nil)
+}

@@ -32,7 +32,7 @@ func (db *DB) Apply(ctx context.Context, ds []gate.Decision, again store.Rejudge
 	}
 	var out []store.Applied
 	var l *ledger
-	err := db.write(ctx, op, func(c conn) error {
+	err := db.mutate(ctx, op, scope, func() any { return out }, func(c conn) error {
 		out = make([]store.Applied, 0, len(ds))
 		var err error
 		if l, err = db.open(c, scope); err != nil {

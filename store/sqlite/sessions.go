@@ -171,7 +171,7 @@ func (db *DB) Append(ctx context.Context, scope tenet.Scope, id tenet.SessionID,
 		}
 	}
 	var out []tenet.Message
-	err := db.write(ctx, op, func(c conn) error {
+	err := db.mutate(ctx, op, scope, func() any { return out }, func(c conn) error {
 		s, err := db.session(bg, c, op, scope, id)
 		if err != nil {
 			return err
@@ -312,7 +312,7 @@ func (db *DB) Propose(ctx context.Context, scope tenet.Scope, id tenet.SessionID
 	p.Scope = scope
 	p.ProposedAt = tenet.Micros(p.ProposedAt)
 	p.Valid = tenet.Interval{From: tenet.Micros(p.Valid.From), To: tenet.Micros(p.Valid.To)}
-	return db.write(ctx, op, func(c conn) error {
+	return db.mutate(ctx, op, scope, func() any { return struct{}{} }, func(c conn) error {
 		s, err := db.session(bg, c, op, scope, id)
 		if err != nil {
 			return err

@@ -43,7 +43,7 @@ func (db *DB) Put(ctx context.Context, scope tenet.Scope, b tenet.Blob, strict b
 	if b.Thread == "" || b.ID == "" {
 		return invalid(op, "no thread or no id")
 	}
-	return db.write(ctx, op, func(c conn) error {
+	return db.mutate(ctx, op, scope, func() any { return struct{}{} }, func(c conn) error {
 		s, err := db.enter(c, op, scope)
 		if err != nil {
 			return err

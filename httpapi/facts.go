@@ -1,0 +1,223 @@
+package httpapi
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"time"
+
+	"github.com/tenet-memory/tenet"
+	"github.com/tenet-memory/tenet/memory"
+)
+
+// candidateIn is a proposed record. Whose word it is, the gate derives from
+// the key and the cited messages.
+type candidateIn struct {
+	Tier      string          `json:"tier" enum:"fact,note" doc:"named by the writer; there is no default"`
+	Key       string          `json:"key,omitempty" maxLength:"128"`
+	Text      string          `json:"text,omitempty" maxLength:"32768"`
+	Value     json.RawMessage `json:"value,omitempty"`
+	Cites     []string        `json:"cites,omitempty" maxItems:"64" doc:"ids of messages of this subject that say it"`
+	Quote     string          `json:"quote,omitempty" maxLength:"65536" doc:"the words that say it, which the key attests were said"`
+	Safety    bool            `json:"safety,omitempty"`
+	ValidFrom time.Time       `json:"valid_from,omitzero"`
+	ValidTo   time.Time       `json:"valid_to,omitzero"`
+	ID        string          `json:"id,omitempty" maxLength:"256" doc:"makes the proposal itself idempotent"`
+}
+
+func (b candidateIn) candidate(scope tenet.Scope) (tenet.Candidate, error) {
+	c := tenet.Candidate{
+		ID: tenet.CandidateID(b.ID), Scope: scope, Key: b.Key, Text: b.Text, Value: nonNull(b.Value), Quote: b.Quote, Safety: b.Safety,
+		Valid: tenet.Interval{From: b.ValidFrom, To: b.ValidTo},
+	}
+	for _, m := range b.Cites {
+		c.Cites = append(c.Cites, tenet.MessageID(m))
+	}
+	return c, c.Tier.UnmarshalText([]byte(b.Tier))
+}
+
+// nonNull is an absent value for a JSON null.
+func nonNull(v json.RawMessage) json.RawMessage {
+	if string(v) == "null" {
+		return nil
+	}
+	return v
+}
+
+// decision is a verdict as an answer.
+type decision struct {
+	Verdict tenet.Verdict `json:"verdict"`
+}
+
+func (d decision) header(h http.Header) {
+	if d.Verdict.Record != "" {
+		h.Set("ETag", quoteTag(string(d.Verdict.Record)))
+	}
+}
+
+type facts struct {
+	Facts []memory.Fact `json:"facts"`
+}
+
+// header tags the set, so that a client that has it gets a 304.
+func (f facts) header(h http.Header) {
+	ids := []string{"facts"}
+	for _, fact := range f.Facts {
+		ids = append(ids, string(fact.ID), string(fact.ShadowedBy))
+	}
+	h.Set("ETag", quoteTag(ids...))
+}
+
+// values are what holds under one key; their ETag is what If-Match takes.
+type values struct {
+	Values []memory.Fact `json:"values"`
+}
+
+func (v values) header(h http.Header) {
+	var ids []string
+	for _, fact := range v.Values {
+		ids = append(ids, string(fact.ID))
+	}
+	h.Set("ETag", quoteTag(ids...))
+}
+
+type records struct {
+	Records []tenet.Record `json:"records"`
+}
+
+type remembered struct{ Body candidateIn }
+
+type factsAsked struct {
+	Project string    `query:"project" maxLength:"256" doc:"compose with this project's facts"`
+	Tenant  bool      `query:"tenant" doc:"compose with the tenant's facts"`
+	ValidAt time.Time `query:"valid_at" doc:"what was true then; default now"`
+	KnownAt time.Time `query:"known_at" doc:"as it was known then; default now"`
+	IfNone  string    `header:"If-None-Match" doc:"answer 304 when nothing changed"`
+}
+
+type keyOnly struct {
+	Key    string `path:"key" minLength:"1" maxLength:"128"`
+	IfNone string `header:"If-None-Match" doc:"answer 304 when nothing changed"`
+}
+
+type factPut struct {
+	Key         string `path:"key" minLength:"1" maxLength:"128"`
+	IfMatch     string `header:"If-Match" maxLength:"300" doc:"the ETag of the version this replaces"`
+	IfNoneMatch string `header:"If-None-Match" maxLength:"300" doc:"* for a key without a value"`
+	Body        struct {
+		Text      string          `json:"text,omitempty" maxLength:"32768"`
+		Value     json.RawMessage `json:"value,omitempty"`
+		Cites     []string        `json:"cites,omitempty" maxItems:"64"`
+		Quote     string          `json:"quote,omitempty" maxLength:"65536"`
+		Safety    bool            `json:"safety,omitempty"`
+		ValidFrom time.Time       `json:"valid_from,omitzero"`
+		ValidTo   time.Time       `json:"valid_to,omitzero"`
+	}
+}
+
+type factDropped struct {
+	Key    string `path:"key" minLength:"1" maxLength:"128"`
+	Record string `query:"record" maxLength:"300" doc:"one version, when the key holds several"`
+	Why    string `query:"why" maxLength:"500" doc:"for the audit entry; no memory text"`
+}
+
+type factEnded struct {
+	Key  string `path:"key" minLength:"1" maxLength:"128"`
+	Body struct {
+		To     time.Time `json:"to,omitzero" doc:"when it stopped being true; default now"`
+		Record string    `json:"record,omitempty" maxLength:"300" doc:"one version, when the key holds several"`
+		Why    string    `json:"why,omitempty" maxLength:"500" doc:"for the audit entry; no memory text"`
+	}
+}
+
+type scopeRecall struct {
+	Project string `query:"project" maxLength:"256"`
+	Tenant  bool   `query:"tenant"`
+	Body    recallBody
+}
+
+func (a *API) factRoutes() {
+	changes := []int{http.StatusNotFound, http.StatusConflict, http.StatusUnprocessableEntity}
+	add(a, operation{id: "remember", method: "POST", path: "/memories", who: writeSide, once: onceRequired, status: http.StatusCreated,
+		summary: "Remember a fact or note and get its verdict; refused is 422 with the verdict"},
+		func(ctx context.Context, c call, r *remembered) (decision, error) {
+			cand, err := r.Body.candidate(c.scope)
+			if err != nil {
+				return decision{}, err
+			}
+			v, err := a.mem.Remember(ctx, c.by, cand)
+			return decision{v}, err
+		})
+	add(a, operation{id: "facts", method: "GET", path: "/facts", who: hotPath, also: []int{http.StatusNotModified},
+		summary: "All facts by identity: complete and exact, no query"},
+		func(ctx context.Context, c call, r *factsAsked) (facts, error) {
+			scopes, err := composed(c, r.Project, r.Tenant)
+			if err != nil {
+				return facts{}, err
+			}
+			fs, err := a.mem.Facts(ctx, c.by, tenet.AsOf{Valid: r.ValidAt, Known: r.KnownAt}, scopes...)
+			return facts{fs}, err
+		})
+	add(a, operation{id: "factValues", method: "GET", path: "/facts/{key}", who: hotPath, also: []int{http.StatusNotModified, http.StatusNotFound},
+		summary: "What holds under one key, with its ETag"},
+		func(ctx context.Context, c call, r *keyOnly) (values, error) {
+			fs, err := a.mem.Values(ctx, c.by, c.scope, r.Key)
+			return values{fs}, err
+		})
+	add(a, operation{id: "putFact", method: "PUT", path: "/facts/{key}", who: writeSide, once: onceAccepted,
+		also:    []int{http.StatusConflict, http.StatusUnprocessableEntity, http.StatusPreconditionFailed, http.StatusPreconditionRequired},
+		summary: "Put a fact in place of the version you read"},
+		func(ctx context.Context, c call, r *factPut) (decision, error) {
+			version, err := condition{r.IfMatch, r.IfNoneMatch}.required(string(tenet.NoVersion))
+			if err != nil {
+				return decision{}, err
+			}
+			b := r.Body
+			cand, err := candidateIn{Tier: "fact", Key: r.Key, Text: b.Text, Value: b.Value, Cites: b.Cites, Quote: b.Quote,
+				Safety: b.Safety, ValidFrom: b.ValidFrom, ValidTo: b.ValidTo}.candidate(c.scope)
+			if err != nil {
+				return decision{}, err
+			}
+			cand.IfVersion = tenet.RecordID(version)
+			v, err := a.mem.Remember(ctx, c.by, cand)
+			return decision{v}, err
+		})
+	add(a, operation{id: "retractFact", method: "DELETE", path: "/facts/{key}", who: writeSide, once: onceAccepted, status: http.StatusNoContent, also: changes,
+		summary: "It never was true: stop believing it; history keeps it"},
+		func(ctx context.Context, c call, r *factDropped) (empty, error) {
+			return empty{}, a.mem.Retract(ctx, c.by, memory.Change{Scope: c.scope, Key: r.Key, Record: tenet.RecordID(r.Record), Why: r.Why})
+		})
+	add(a, operation{id: "endFact", method: "POST", path: "/facts/{key}/end", who: writeSide, once: onceAccepted, status: http.StatusNoContent, also: changes,
+		summary: "It is no longer true"},
+		func(ctx context.Context, c call, r *factEnded) (empty, error) {
+			return empty{}, a.mem.End(ctx, c.by, memory.Change{Scope: c.scope, Key: r.Key, Record: tenet.RecordID(r.Body.Record), To: r.Body.To, Why: r.Body.Why})
+		})
+	add(a, operation{id: "factHistory", method: "GET", path: "/facts/{key}/history", who: hotPath,
+		summary: "Everything ever believed under a key, oldest belief first"},
+		func(ctx context.Context, c call, r *keyOnly) (records, error) {
+			rs, err := a.mem.History(ctx, c.by, c.scope, r.Key)
+			return records{rs}, err
+		})
+	add(a, operation{id: "recallWithoutSession", method: "POST", path: "/recall", who: writeSide, summary: "Find by meaning without a conversation; leaves no receipt"},
+		func(ctx context.Context, c call, r *scopeRecall) (memory.Found, error) {
+			scopes, err := composed(c, r.Project, r.Tenant)
+			if err != nil {
+				return memory.Found{}, err
+			}
+			found, err := a.mem.Recall(ctx, c.by, r.Body.Query, memory.RecallOptions{K: r.Body.K, Explain: r.Body.Explain}, scopes...)
+			return found, err
+		})
+}
+
+// composed are the scopes of a read, from narrow to wide.
+func composed(c call, project string, tenant bool) ([]tenet.Scope, error) {
+	var names []string
+	if project != "" {
+		names = append(names, tenet.Project(project).String())
+	}
+	if tenant {
+		names = append(names, tenet.WholeTenant().String())
+	}
+	also, err := subjects(c, names)
+	return append([]tenet.Scope{c.scope}, also...), err
+}

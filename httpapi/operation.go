@@ -1,0 +1,191 @@
+package httpapi
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/go-chi/chi/v5"
+
+	"github.com/tenet-memory/tenet"
+)
+
+// operation declares one call of the API.
+type operation struct {
+	id      string // the operation's name in documents, logs and metrics
+	method  string
+	path    string // below the scope's prefix when who is a scoped access
+	summary string
+	who     access
+	once    onceRule
+	status  int   // of success
+	also    []int // further statuses it may answer
+	wait    bool  // may take longer than other calls
+}
+
+// onceRule says what a call does with an Idempotency-Key.
+type onceRule uint8
+
+const (
+	onceIgnored  onceRule = iota // a read, or naturally idempotent
+	onceAccepted                 // honoured when given
+	onceRequired                 // 400 without
+)
+
+// call is one authenticated request as a handler sees it.
+type call struct {
+	by    tenet.Principal
+	scope tenet.Scope // zero for calls without one
+}
+
+// empty is the request without parameters or the answer without a body.
+type empty struct{}
+
+// add registers an operation: once, or, for a scoped one, under the prefix of
+// each kind of subject.
+func add[Req, Resp any](a *API, op operation, do func(context.Context, call, *Req) (Resp, error)) {
+	if !op.who.scoped() {
+		addAt(a, op, place{}, do)
+		return
+	}
+	for _, p := range places {
+		here := op
+		here.id, here.path = op.id+p.suffix, p.prefix+op.path
+		addAt(a, here, p, do)
+	}
+}
+
+// place is where scopes of one kind of subject live.
+type place struct {
+	prefix, suffix, param string
+	subject               func(id string) tenet.Subject
+}
+
+var places = []place{
+	{"/v1/users/{user}", "", "user", tenet.User},
+	{"/v1/projects/{project}", "OfProject", "project", tenet.Project},
+	{"/v1/tenant", "OfTenant", "", func(string) tenet.Subject { return tenet.WholeTenant() }},
+}
+
+func addAt[Req, Resp any](a *API, op operation, p place, do func(context.Context, call, *Req) (Resp, error)) {
+	orElse(&op.status, http.StatusOK)
+	in := newDecoder[Req](a.registry)
+	a.describe(op, p, in, schemaOf[Resp](a.registry))
+	a.router.Method(op.method, op.path, a.route(op.id, func(w http.ResponseWriter, r *http.Request) error {
+		c, err := a.admit(r, op, p)
+		if err != nil {
+			return err
+		}
+		body, err := a.readBody(w, r, in.hasBody)
+		if err != nil {
+			return err
+		}
+		var req Req
+		if err := in.decode(r, body, &req); err != nil {
+			return err
+		}
+		ctx, done, err := a.begin(w, r, op, c, body)
+		if err != nil {
+			return err
+		}
+		resp, err := do(ctx, c, &req)
+		done(err)
+		if err != nil {
+			return a.failed(r, op, c, explained(resp, err))
+		}
+		return encode(w, r, op.status, resp)
+	}))
+}
+
+// admit says who asks and where, or why not. Nothing of the body is read yet.
+func (a *API) admit(r *http.Request, op operation, p place) (call, error) {
+	by, err := a.authenticate(r)
+	if err != nil {
+		return call{}, err
+	}
+	c := call{by: by}
+	if !op.who.allows(by.Kind()) {
+		return c, a.failed(r, op, c, tenet.Errorf(tenet.Denied, op.id, "%s keys may not do this", by.Kind()))
+	}
+	if p.subject == nil {
+		return c, nil
+	}
+	id := ""
+	if p.param != "" {
+		if id, err = pathParam(r, p.param); err != nil {
+			return c, err
+		}
+	}
+	if c.scope, err = tenet.NewScope(by.Tenant(), p.subject(id)); err != nil {
+		return c, err
+	}
+	if !by.MayReach(c.scope) {
+		return c, a.failed(r, op, c, tenet.Errorf(tenet.Denied, op.id, "the key may not act for this subject"))
+	}
+	return c, nil
+}
+
+// begin bounds the call's time and applies its Idempotency-Key. done is to be
+// called with the handler's outcome before anything is written.
+func (a *API) begin(w http.ResponseWriter, r *http.Request, op operation, c call, body []byte) (context.Context, func(error), error) {
+	d := a.cfg.Timeout
+	if op.wait {
+		d += 30 * time.Second
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), d)
+	ctx, done, err := a.onceFor(ctx, w, r, op, c, body)
+	if err != nil {
+		cancel()
+		return nil, nil, err
+	}
+	return ctx, func(err error) { done(err); cancel() }, nil
+}
+
+// failed puts a denial on record in the caller's tenant.
+func (a *API) failed(r *http.Request, op operation, c call, err error) error {
+	if tenet.KindOf(err) == tenet.Denied {
+		a.recordDenial(r.Context(), c.by, op.id)
+	}
+	return err
+}
+
+func pathParam(r *http.Request, name string) (string, error) {
+	v := chi.URLParam(r, name)
+	if r.URL.RawPath == "" {
+		return v, nil // nothing was escaped
+	}
+	v, err := url.PathUnescape(v)
+	if err != nil {
+		return "", tenet.Errorf(tenet.Invalid, "path", "a parameter is not percent-encoded text")
+	}
+	return v, nil
+}
+
+// An answer may set headers, its ETag among them.
+type headed interface{ header(http.Header) }
+
+// encode writes the answer. A read whose ETag the client has is a 304.
+func encode(w http.ResponseWriter, r *http.Request, status int, resp any) error {
+	h := w.Header()
+	if v, ok := resp.(headed); ok {
+		v.header(h)
+	}
+	if tag := h.Get("ETag"); r.Method == http.MethodGet && tag != "" && noneMatch(r.Header.Values("If-None-Match"), tag) {
+		w.WriteHeader(http.StatusNotModified)
+		return nil
+	}
+	if _, none := resp.(empty); none {
+		w.WriteHeader(status)
+		return nil
+	}
+	data, err := json.Marshal(resp)
+	if err != nil {
+		return tenet.Errorf(tenet.Internal, "encode", "the answer does not encode")
+	}
+	h.Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	w.Write(data)
+	return nil
+}

@@ -1,0 +1,108 @@
+package httpapi
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+
+	"github.com/tenet-memory/tenet"
+)
+
+type paged struct {
+	Cursor string `query:"cursor" maxLength:"2048"`
+	Limit  int    `query:"limit" minimum:"1" maximum:"500" doc:"default 50"`
+}
+
+type candidateID struct {
+	ID string `path:"id" minLength:"1" maxLength:"256"`
+}
+
+type discarded struct {
+	ID   string `path:"id" minLength:"1" maxLength:"256"`
+	Body struct {
+		Why string `json:"why,omitempty" maxLength:"500" doc:"for the audit entry; no memory text"`
+	}
+}
+
+type recordOut struct {
+	Record   tenet.Record     `json:"record"`
+	Evidence []tenet.Evidence `json:"evidence"`
+}
+
+type verification struct {
+	OK      bool   `json:"ok"`
+	Entries int    `json:"entries"`
+	Records int    `json:"records"`
+	Bad     uint64 `json:"bad,omitempty" doc:"the first entry that does not verify"`
+	Why     string `json:"why,omitempty"`
+}
+
+func (a *API) reviewRoutes() {
+	missing := []int{http.StatusNotFound}
+	add(a, operation{id: "quarantine", method: "GET", path: "/quarantine", who: review, summary: "What was held or rejected, newest first"},
+		func(ctx context.Context, c call, r *paged) (page[tenet.Held], error) {
+			o, err := a.mem.Operator(c.by, c.scope)
+			if err != nil {
+				return page[tenet.Held]{}, err
+			}
+			return list(a, "quarantine", c, paging{r.Cursor, r.Limit}, func(after string, limit int) ([]tenet.Held, error) {
+				return o.Held(ctx, tenet.CandidateID(after), limit)
+			}, func(h tenet.Held) string { return string(h.Verdict.Candidate) })
+		})
+	add(a, operation{id: "release", method: "POST", path: "/quarantine/{id}/release", who: review, once: onceAccepted, also: []int{http.StatusNotFound},
+		summary: "Admit a held candidate on the operator's word"},
+		func(ctx context.Context, c call, r *candidateID) (decision, error) {
+			o, err := a.mem.Operator(c.by, c.scope)
+			if err != nil {
+				return decision{}, err
+			}
+			v, err := o.Release(ctx, tenet.CandidateID(r.ID))
+			return decision{v}, err
+		})
+	add(a, operation{id: "discard", method: "POST", path: "/quarantine/{id}/discard", who: review, status: http.StatusNoContent, also: []int{http.StatusNotFound, http.StatusConflict},
+		summary: "Settle a held candidate without admitting it"},
+		func(ctx context.Context, c call, r *discarded) (empty, error) {
+			o, err := a.mem.Operator(c.by, c.scope)
+			if err != nil {
+				return empty{}, err
+			}
+			return empty{}, o.Discard(ctx, tenet.CandidateID(r.ID), r.Body.Why)
+		})
+	add(a, operation{id: "verdict", method: "GET", path: "/verdicts/{id}", who: review, also: missing, summary: "What was decided about a candidate, and why"},
+		func(ctx context.Context, c call, r *candidateID) (decision, error) {
+			o, err := a.mem.Operator(c.by, c.scope)
+			if err != nil {
+				return decision{}, err
+			}
+			v, err := o.Verdict(ctx, tenet.CandidateID(r.ID))
+			return decision{v}, err
+		})
+	add(a, operation{id: "record", method: "GET", path: "/records/{id}", who: review, also: missing, summary: "One record with the excerpts that support it"},
+		func(ctx context.Context, c call, r *candidateID) (recordOut, error) {
+			o, err := a.mem.Operator(c.by, c.scope)
+			if err != nil {
+				return recordOut{}, err
+			}
+			rec, ev, err := o.Record(ctx, tenet.RecordID(r.ID))
+			return recordOut{rec, ev}, err
+		})
+	add(a, operation{id: "audit", method: "GET", path: "/audit", who: review, summary: "The scope's chain, oldest first"},
+		func(ctx context.Context, c call, r *paged) (page[tenet.AuditEntry], error) {
+			o, err := a.mem.Operator(c.by, c.scope)
+			if err != nil {
+				return page[tenet.AuditEntry]{}, err
+			}
+			return list(a, "audit", c, paging{r.Cursor, r.Limit}, func(after string, limit int) ([]tenet.AuditEntry, error) {
+				return o.Audit(ctx, uint64(number(after))+1, limit)
+			}, func(e tenet.AuditEntry) string { return strconv.FormatUint(e.Seq, 10) })
+		})
+	add(a, operation{id: "verify", method: "GET", path: "/verify", who: review, summary: "Recompute the chain and every row it covers"},
+		func(ctx context.Context, c call, _ *empty) (verification, error) {
+			o, err := a.mem.Operator(c.by, c.scope)
+			if err != nil {
+				return verification{}, err
+			}
+			v, err := o.Verify(ctx)
+			return verification{v.OK(), v.Entries, v.Records, v.Bad, v.Why}, err
+		})
+}

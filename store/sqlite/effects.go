@@ -1,0 +1,158 @@
+package sqlite
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"time"
+
+	"github.com/tenet-memory/tenet"
+	"github.com/tenet-memory/tenet/store"
+)
+
+const effectColumns = `key, step, state, attempt, payload, outcome, claimed_by, claimed_at, lease_until, settled_at`
+
+// effect is an effect's row.
+type effect struct {
+	tenet.Effect
+	payload []byte
+}
+
+// effect reads a row as it stands at now: a claim whose time ran out without
+// an outcome is in doubt, and nobody has to write that down.
+func (r *run) effect(rs *sql.Rows, now time.Time) (effect, error) {
+	e := effect{Effect: tenet.Effect{Session: r.id}}
+	var outcome []byte
+	var claimed, until, settled int64
+	if err := rs.Scan(&e.Key, &e.Step, &e.State, &e.Attempt, &e.payload, &outcome, &e.ClaimedBy, &claimed, &until, &settled); err != nil {
+		return e, err
+	}
+	e.ClaimedAt, e.LeaseUntil, e.SettledAt = from(claimed), from(until), from(settled)
+	if e.State == tenet.EffectClaimed && until <= start(now) {
+		e.State = tenet.EffectInDoubt
+	}
+	if outcome == nil {
+		return e, nil
+	}
+	plain, err := r.key.Unseal(outcome, r.about("outcome", r.sid, e.Key))
+	if len(plain) > 0 {
+		e.Outcome = plain
+	}
+	return e, err
+}
+
+func (r *run) find(c conn, key string, now time.Time) (*effect, error) {
+	var found *effect
+	err := c.each(bg, `SELECT `+effectColumns+` FROM effects WHERE sid = ? AND key = ?`, []any{r.sid, key}, func(rs *sql.Rows) error {
+		e, err := r.effect(rs, now)
+		found = &e
+		return err
+	})
+	return found, err
+}
+
+// Claim implements store.Runs.
+func (db *DB) Claim(ctx context.Context, scope tenet.Scope, k store.Claim) (e tenet.Effect, granted bool, err error) {
+	const op = "claim"
+	if k.Key == "" || k.By == "" || !k.Until.After(k.Now) {
+		return e, false, invalid(op, "no key, no claimant or no time")
+	}
+	err = db.write(ctx, op, func(c conn) error {
+		granted = false
+		r, err := db.run(bg, c, op, scope, k.Session)
+		if err != nil {
+			return err
+		}
+		payload := store.PayloadDigest(r.key, k.Payload)
+		old, err := r.find(c, k.Key, k.Now)
+		if err != nil {
+			return err
+		}
+		if old != nil {
+			e = old.Effect
+			switch {
+			case !bytes.Equal(old.payload, payload):
+				return &tenet.Error{Kind: tenet.Conflict, Op: op, Code: store.CodeEffectPayload, Reason: "the key was claimed with another payload"}
+			case e.State == tenet.EffectCompleted:
+				return nil
+			case e.State == tenet.EffectClaimed:
+				return conflict(op, "the effect is under way")
+			case !k.Retry:
+				return nil
+			}
+		}
+		if err := r.open(op, k.Fence); err != nil {
+			return err
+		}
+		e = tenet.Effect{
+			Key: k.Key, Session: k.Session, Step: k.Step, State: tenet.EffectClaimed, Attempt: 1,
+			ClaimedBy: k.By, ClaimedAt: tenet.Micros(k.Now), LeaseUntil: tenet.Micros(k.Until),
+		}
+		granted = true
+		if old != nil {
+			e.Attempt, e.Step = old.Attempt+1, old.Step
+			return c.exec(`UPDATE effects SET state = ?, attempt = ?, outcome = NULL, claimed_by = ?, claimed_at = ?, lease_until = ?, settled_at = ? WHERE sid = ? AND key = ?`,
+				string(e.State), e.Attempt, e.ClaimedBy, start(e.ClaimedAt), start(e.LeaseUntil), int64(noStart), r.sid, k.Key)
+		}
+		return c.exec(`INSERT INTO effects (scope, sid, `+effectColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, NULL, ?, ?, ?, ?)`,
+			r.subject.id, r.sid, k.Key, e.Step, string(e.State), e.Attempt, payload, e.ClaimedBy, start(e.ClaimedAt), start(e.LeaseUntil), int64(noStart))
+	})
+	if err != nil {
+		return tenet.Effect{}, false, err
+	}
+	return e, granted, nil
+}
+
+// Settle implements store.Runs.
+func (db *DB) Settle(ctx context.Context, scope tenet.Scope, s store.Settle) (e tenet.Effect, err error) {
+	const op = "settle"
+	if s.State != tenet.EffectCompleted && s.State != tenet.EffectFailed {
+		return e, invalid(op, "an effect settles as completed or failed")
+	}
+	err = db.mutate(ctx, op, scope, func() any { return e }, func(c conn) error {
+		r, err := db.run(bg, c, op, scope, s.Session)
+		if err != nil {
+			return err
+		}
+		old, err := r.find(c, s.Key, s.Now)
+		switch {
+		case err != nil:
+			return err
+		case old == nil:
+			return absent(op, "effect")
+		case old.Attempt != s.Attempt:
+			return conflict(op, "another attempt has been made since")
+		}
+		e = old.Effect
+		if e.State == tenet.EffectCompleted || e.State == tenet.EffectFailed {
+			if e.State == s.State && bytes.Equal(e.Outcome, s.Outcome) {
+				return nil
+			}
+			return conflict(op, "the effect has another outcome already")
+		}
+		// A late outcome of an attempt in doubt is welcome: now it is known.
+		e.State, e.Outcome, e.SettledAt = s.State, s.Outcome, tenet.Micros(s.Now)
+		return c.exec(`UPDATE effects SET state = ?, outcome = ?, settled_at = ? WHERE sid = ? AND key = ?`,
+			string(e.State), r.key.Seal(s.Outcome, r.about("outcome", r.sid, s.Key)), start(e.SettledAt), r.sid, s.Key)
+	})
+	if err != nil {
+		return tenet.Effect{}, err
+	}
+	return e, nil
+}
+
+// Effects implements store.Runs.
+func (db *DB) Effects(ctx context.Context, scope tenet.Scope, id tenet.SessionID, now time.Time) ([]tenet.Effect, error) {
+	const op = "effects"
+	r, err := db.run(ctx, db.r, op, scope, id)
+	if err != nil {
+		return nil, failure(op, err)
+	}
+	var out []tenet.Effect
+	err = db.r.each(ctx, `SELECT `+effectColumns+` FROM effects WHERE sid = ? ORDER BY n`, []any{r.sid}, func(rs *sql.Rows) error {
+		e, err := r.effect(rs, now)
+		out = append(out, e.Effect)
+		return err
+	})
+	return out, failure(op, err)
+}

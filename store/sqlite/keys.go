@@ -1,0 +1,95 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+
+	"github.com/tenet-memory/tenet"
+)
+
+const keyColumns = `id, tenant, kind, name, subjects, owns, hash, created_at, expires_at, revoked_at`
+
+func scanKey(rs *sql.Rows) (tenet.Key, error) {
+	var k tenet.Key
+	var subjects, owns []byte
+	var created, expires, revoked int64
+	if err := rs.Scan(&k.ID, &k.Tenant, &k.Kind, &k.Name, &subjects, &owns, &k.Hash, &created, &expires, &revoked); err != nil {
+		return k, err
+	}
+	k.CreatedAt, k.ExpiresAt, k.RevokedAt = from(created), from(expires), from(revoked)
+	d := decoder{b: subjects}
+	k.Subjects = decodeStrings[string](&d)
+	if err := d.err(); err != nil {
+		return k, err
+	}
+	d = decoder{b: owns}
+	k.Owns = decodeStrings[string](&d)
+	return k, d.err()
+}
+
+// PutKey implements store.Keys.
+func (db *DB) PutKey(ctx context.Context, k tenet.Key) error {
+	const op = "put key"
+	if k.ID == "" || k.Tenant == "" || len(k.Hash) < 16 {
+		return invalid(op, "no id, tenant or hash")
+	}
+	var subjects, owns encoder
+	encodeStrings(&subjects, k.Subjects)
+	encodeStrings(&owns, k.Owns)
+	return db.write(ctx, op, func(c conn) error {
+		var tenant string
+		err := c.row(bg, `SELECT tenant FROM keys WHERE id = ?`, []any{k.ID}, &tenant)
+		switch {
+		case err == nil && tenant != k.Tenant:
+			return conflict(op, "the id is taken")
+		case err == nil:
+			return taking(op, c.exec(`UPDATE keys SET hash = ?, expires_at = ?, revoked_at = ? WHERE id = ?`,
+				k.Hash, end(k.ExpiresAt), end(k.RevokedAt), k.ID))
+		case !errors.Is(err, sql.ErrNoRows):
+			return err
+		}
+		return taking(op, c.exec(`INSERT INTO keys (`+keyColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+			k.ID, k.Tenant, int64(k.Kind), k.Name, subjects.b, owns.b, k.Hash, start(k.CreatedAt), end(k.ExpiresAt), end(k.RevokedAt)))
+	})
+}
+
+func taking(op string, err error) error {
+	if taken(err) {
+		return conflict(op, "another key has the same hash")
+	}
+	return err
+}
+
+// KeyByHash implements store.Keys.
+func (db *DB) KeyByHash(ctx context.Context, hash []byte) (tenet.Key, error) {
+	const op = "key"
+	var found *tenet.Key
+	err := db.r.each(ctx, `SELECT `+keyColumns+` FROM keys WHERE hash = ?`, []any{hash}, func(rs *sql.Rows) error {
+		k, err := scanKey(rs)
+		found = &k
+		return err
+	})
+	switch {
+	case err != nil:
+		return tenet.Key{}, failure(op, err)
+	case found == nil:
+		return tenet.Key{}, absent(op, "key")
+	}
+	return *found, nil
+}
+
+// KeysOf implements store.Keys.
+func (db *DB) KeysOf(ctx context.Context, tenant, after string, limit int) ([]tenet.Key, error) {
+	const op = "keys"
+	if limit < 0 {
+		return nil, invalid(op, "a negative limit")
+	}
+	var out []tenet.Key
+	err := db.r.each(ctx, `SELECT `+keyColumns+` FROM keys WHERE tenant = ? AND id > ? ORDER BY id LIMIT ?`, []any{tenant, after, limit}, func(rs *sql.Rows) error {
+		k, err := scanKey(rs)
+		out = append(out, k)
+		return err
+	})
+	return out, failure(op, err)
+}

@@ -1,0 +1,12 @@
+package sqlite
+
+import (
+	"testing"
+
+	"github.com/tenet-memory/tenet/store/storetest"
+)
+
+func TestWorkContract(t *testing.T) { storetest.RunWork(t, fresh) }
+func TestWorkContractInMemory(t *testing.T) {
+	storetest.RunWork(t, func(t testing.TB) *DB { return open(t, Memory) })
+}
