@@ -2,6 +2,7 @@ package gate
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -208,7 +209,7 @@ func (g *Gate) judge(c Case, release *tenet.Held) (Decision, error) {
 	worst = max(worst, base)
 
 	p := &Plan{
-		Scope: c.Candidate.Scope, Actor: c.By.String(), At: c.At, Ref: string(c.Candidate.ID), Candidate: c.Candidate,
+		Scope: c.Candidate.Scope, Actor: c.By.String(), At: c.At, Ref: string(c.Candidate.ID), Candidate: c.Candidate, Why: c.Candidate.Route,
 		Needs: Needs{Query: query(c), Limits: g.limits},
 	}
 	for _, r := range c.State.Open {
@@ -219,7 +220,11 @@ func (g *Gate) judge(c Case, release *tenet.Held) (Decision, error) {
 		RuleSet: g.ruleset, At: c.At,
 	}
 	if worst == allow {
-		more, err := g.place(c, label, origins, p, &v)
+		place := g.place
+		if c.Candidate.Op != tenet.OpAssert {
+			place = g.unplace
+		}
+		more, err := place(c, label, origins, p, &v)
 		if err != nil {
 			return Decision{}, err
 		}
@@ -228,6 +233,10 @@ func (g *Gate) judge(c Case, release *tenet.Held) (Decision, error) {
 		}
 		findings = append(findings, more...)
 	}
+	// The strongest reason first: it is what an error and a count name.
+	slices.SortStableFunc(findings, func(a, b Finding) int {
+		return cmp.Or(cmp.Compare(b.severity(), a.severity()), cmp.Compare(b.Effect, a.Effect))
+	})
 	for _, f := range findings {
 		v.Findings = append(v.Findings, f.Finding)
 		if !slices.Contains(v.Codes, f.Code) {
@@ -316,18 +325,33 @@ func (g *Gate) prepare(c Case) Case {
 	}
 	cand.Valid = tenet.Interval{From: tenet.Micros(cand.Valid.From), To: tenet.Micros(cand.Valid.To)}
 	cand.ProposedAt = tenet.Micros(cand.ProposedAt)
-	if cand.Valid.From.IsZero() && cand.Valid.To.IsZero() {
-		// True from when it was said; the last word of several counts.
-		for _, m := range c.Evidence {
-			if s := tenet.Micros(m.Said()); s.After(cand.Valid.From) {
-				cand.Valid.From = s
-			}
+	switch {
+	case cand.Op != tenet.OpAssert:
+		// Nothing begins with an end: all that is believed of the key matters.
+		cand.Valid.From = time.Time{}
+		if cand.Valid.To.IsZero() {
+			cand.Valid.To = said(c)
 		}
-		if cand.Valid.From.IsZero() {
-			cand.Valid.From = c.At
-		}
+		cand.Multi = cand.Multi && len(cand.Value) > 0 // without a value it is about all of them
+	case cand.Valid.From.IsZero() && cand.Valid.To.IsZero():
+		cand.Valid.From = said(c) // true from when it was said
 	}
 	return c
+}
+
+// said is when the cited words were said, the last word of several; what
+// cites no message is said when it is judged.
+func said(c Case) time.Time {
+	var last time.Time
+	for _, m := range c.Evidence {
+		if s := tenet.Micros(m.Said()); s.After(last) {
+			last = s
+		}
+	}
+	if last.IsZero() {
+		return c.At
+	}
+	return last
 }
 
 // storedForm is NFC without control and invisible format characters, which

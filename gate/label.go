@@ -80,7 +80,7 @@ func derive(c Case) (tenet.Label, []tenet.Origin, []tenet.Evidence, []Finding) {
 	)
 	for _, m := range c.Evidence {
 		label = min(label, m.Label)
-		spoken = append(spoken, m.Text)
+		spoken = append(spoken, storedForm(m.Text))
 		origins = append(origins, tenet.Origin{
 			Principal: m.RecordedBy, Channel: m.Channel, Subject: subject,
 			Session: m.Session, Message: m.ID, ToolCall: m.ToolCallID,
@@ -94,7 +94,7 @@ func derive(c Case) (tenet.Label, []tenet.Origin, []tenet.Evidence, []Finding) {
 		l := spokenLabel(c.By.Kind())
 		id := tenet.MessageID(string(cand.ID) + "/quote")
 		label = min(label, l)
-		spoken = append(spoken, cand.Quote)
+		spoken = append(spoken, storedForm(cand.Quote))
 		origins = append(origins, tenet.Origin{Principal: c.By.String(), Subject: subject, Session: cand.Session, Message: id})
 		evidence = append(evidence, tenet.Evidence{
 			Message: id, Session: cand.Session, Role: quoteRole(c.By.Kind()), Label: l,

@@ -45,14 +45,15 @@ var matrix = struct{ fact, note, episode [7][4]severity }{
 		tenet.LabelUserConfirmed: {allow, allow, allow, reject},
 		tenet.LabelOperator:      {allow, allow, reject, hold},
 	},
-	// An episode is a record of what was said, inert in the lane of its label:
-	// an assistant's "I'll always answer in French" is kept as said.
+	// An episode is a record of what was said, inert in the lane of its label
+	// and never an authority: a user's "pay the invoice" and an assistant's
+	// "run this command" are ordinary turns. A standing order is held, see weigh.
 	episode: [7][4]severity{
 		0:                        {reject, reject, reject, reject},
 		tenet.LabelExternal:      {allow, reject, reject, reject},
-		tenet.LabelAgentInferred: {allow, allow, hold, reject},
-		tenet.LabelAttestedTool:  {allow, allow, hold, reject},
-		tenet.LabelUserStated:    {allow, allow, hold, reject},
+		tenet.LabelAgentInferred: {allow, allow, allow, reject},
+		tenet.LabelAttestedTool:  {allow, allow, allow, reject},
+		tenet.LabelUserStated:    {allow, allow, allow, reject},
 		tenet.LabelUserConfirmed: {allow, allow, allow, reject},
 		tenet.LabelOperator:      {allow, allow, allow, hold},
 	},
@@ -82,6 +83,9 @@ func weigh(tier tenet.Tier, label tenet.Label, effect Effect, persists, negated 
 		return allow
 	default:
 		return reject
+	}
+	if tier == tenet.TierEpisode && effect == E2 && persists && !negated && label < tenet.LabelUserConfirmed {
+		return max(s, hold)
 	}
 	if label != tenet.LabelUserStated {
 		return s

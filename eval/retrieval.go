@@ -1,0 +1,268 @@
+package eval
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tenet-memory/tenet"
+	"github.com/tenet-memory/tenet/memory"
+)
+
+// Depth is where rankings are cut.
+const Depth = 100
+
+// Run is what a set's queries got, with what was lost on the way in.
+type Run struct {
+	Set      string
+	Rankings []Ranking
+	// Refused counts documents by reason code. A refused document is a miss.
+	Refused map[tenet.Code]int
+	Kept    int
+	Merged  int // documents that corroborated an equal one; their ids stay findable
+	Leaks   int // hits of another tenant's documents; must be 0
+	Import  time.Duration
+	Latency []time.Duration // one per query, in the order asked
+}
+
+// Ranking is one query's hits, best first.
+type Ranking struct {
+	ID   string   `json:"id"`
+	Hits []string `json:"hits"`
+}
+
+// Progress is told how far a run has come.
+type Progress func(stage string, done, total int)
+
+// Retrieve imports a set into an empty engine and asks its queries.
+//
+// The mapping, the same for every set: a document's tenant becomes a user of
+// one tenant, so that all stand in one store. A document with a session becomes
+// a message of it, recorded by an app key: of the assistant when its role says
+// so, otherwise of the user, with a role that is a name as the speaker; the
+// session is ended, which makes each message an episode. A document without a
+// session becomes a note that quotes itself. Published time is valid time.
+func Retrieve(ctx context.Context, mem *memory.Memory, s Set, report Progress) (Run, error) {
+	if report == nil {
+		report = func(string, int, int) {}
+	}
+	app, err := tenet.NewPrincipal(tenet.App, "eval", "harness")
+	if err != nil {
+		return Run{}, err
+	}
+	r := &run{
+		Run: Run{Set: s.Name, Refused: map[tenet.Code]int{}},
+		mem: mem, app: app, docs: map[string]place{}, byRecord: map[tenet.RecordID][]string{},
+	}
+	started := time.Now()
+	if err := r.load(ctx, s.Docs, report); err != nil {
+		return Run{}, err
+	}
+	for { // dense places, when the engine has an embedder
+		n, err := mem.EmbedOnce(ctx)
+		if err != nil {
+			return Run{}, err
+		}
+		if n == 0 {
+			break
+		}
+	}
+	r.Import = time.Since(started)
+	for i, q := range s.Queries {
+		if err := r.ask(ctx, q); err != nil {
+			return Run{}, err
+		}
+		report("asking", i+1, len(s.Queries))
+	}
+	return r.Run, nil
+}
+
+type run struct {
+	Run
+	mem      *memory.Memory
+	app      tenet.Principal
+	docs     map[string]place            // doc id -> where it went
+	byMsg    map[tenet.MessageID]string  // of the session being loaded
+	byRecord map[tenet.RecordID][]string // record -> documents it stands for
+}
+
+// place is whose document it is.
+type place struct{ tenant string }
+
+func userScope(tenantOf string) (tenet.Scope, error) {
+	if tenantOf == "" {
+		tenantOf = "all"
+	}
+	return tenet.NewScope("eval", tenet.User(tenantOf))
+}
+
+func (r *run) load(ctx context.Context, docs []Doc, report Progress) error {
+	for start := 0; start < len(docs); {
+		end := start + 1
+		for end < len(docs) && docs[start].Session != "" && docs[end].Session == docs[start].Session && docs[end].Tenant == docs[start].Tenant {
+			end++
+		}
+		scope, err := userScope(docs[start].Tenant)
+		if err != nil {
+			return err
+		}
+		if docs[start].Session == "" {
+			err = r.note(ctx, scope, docs[start])
+		} else {
+			err = r.conversation(ctx, scope, docs[start:end])
+		}
+		if err != nil {
+			return err
+		}
+		for _, d := range docs[start:end] {
+			r.docs[d.ID] = place{d.Tenant}
+		}
+		start = end
+		report("importing", start, len(docs))
+	}
+	return nil
+}
+
+func (r *run) note(ctx context.Context, scope tenet.Scope, d Doc) error {
+	c := tenet.Note(scope, d.Text).Quoting(d.Text)
+	c.Valid.From = parseTime(d.Time)
+	v, err := r.mem.Remember(ctx, r.app, c)
+	if err != nil && tenet.KindOf(err) != tenet.Refused && tenet.KindOf(err) != tenet.Invalid {
+		return err
+	}
+	if err != nil && v.Outcome == 0 {
+		r.Refused[tenet.Code(tenet.KindOf(err).String())]++
+		return nil
+	}
+	r.took(v, d.ID)
+	return nil
+}
+
+// took books a verdict.
+func (r *run) took(v tenet.Verdict, doc string) {
+	if !v.Outcome.Kept() {
+		code := tenet.Code("NONE")
+		if len(v.Codes) > 0 {
+			code = v.Codes[0]
+		}
+		r.Refused[code]++
+		return
+	}
+	r.Kept++
+	if v.Outcome == tenet.Corroborated {
+		r.Merged++
+	}
+	r.byRecord[v.Record] = append(r.byRecord[v.Record], doc)
+}
+
+func (r *run) conversation(ctx context.Context, scope tenet.Scope, docs []Doc) error {
+	s, err := r.mem.Session(ctx, r.app, scope, tenet.SessionID(docs[0].Session))
+	if err != nil {
+		return err
+	}
+	ms := make([]tenet.Message, 0, len(docs))
+	for _, d := range docs {
+		m := tenet.Message{Role: tenet.RoleUser, Text: d.Text, SaidAt: parseTime(d.Time), ClientID: d.ID}
+		switch role := strings.ToLower(d.Role); role {
+		case "assistant":
+			m.Role = tenet.RoleAssistant
+		case "user", "":
+		default:
+			m.Speaker = d.Role
+		}
+		ms = append(ms, m)
+	}
+	kept, err := s.Append(ctx, ms...)
+	if err != nil {
+		return err
+	}
+	rep, err := s.End(ctx)
+	if err != nil {
+		return err
+	}
+	return r.book(ctx, scope, kept, rep)
+}
+
+// book finds which document each of a consolidation's records stands for.
+func (r *run) book(ctx context.Context, scope tenet.Scope, kept []tenet.Message, rep memory.Report) error {
+	r.byMsg = make(map[tenet.MessageID]string, len(kept))
+	for _, m := range kept {
+		r.byMsg[m.ID] = m.ClientID
+	}
+	op, err := tenet.NewPrincipal(tenet.Operator, scope.Tenant(), "harness")
+	if err != nil {
+		return err
+	}
+	review, err := r.mem.Operator(op, scope)
+	if err != nil {
+		return err
+	}
+	for _, v := range rep.Verdicts {
+		if v.Tier != tenet.TierEpisode {
+			continue // an extractor's fact or note stands for no document
+		}
+		if !v.Outcome.Kept() {
+			r.took(v, "")
+			continue
+		}
+		rec, _, err := review.Record(ctx, v.Record)
+		if err != nil {
+			return err
+		}
+		r.took(v, r.byMsg[rec.Message])
+	}
+	return nil
+}
+
+func (r *run) ask(ctx context.Context, q Query) error {
+	scope, err := userScope(q.Tenant)
+	if err != nil {
+		return err
+	}
+	started := time.Now()
+	found, err := r.mem.Recall(ctx, r.app, q.Text, memory.RecallOptions{K: Depth}, scope)
+	r.Latency = append(r.Latency, time.Since(started))
+	if err != nil {
+		return err
+	}
+	ranking := Ranking{ID: q.ID, Hits: []string{}}
+	for _, h := range found.Hits {
+		for _, id := range append([]string{string(h.ID)}, h.Similar...) {
+			for _, doc := range r.byRecord[tenet.RecordID(id)] {
+				if r.docs[doc].tenant != q.Tenant {
+					r.Leaks++
+				}
+				if !slices.Contains(ranking.Hits, doc) {
+					ranking.Hits = append(ranking.Hits, doc)
+				}
+			}
+		}
+	}
+	if len(ranking.Hits) > Depth {
+		ranking.Hits = ranking.Hits[:Depth]
+	}
+	r.Rankings = append(r.Rankings, ranking)
+	return nil
+}
+
+// WriteRankings writes one line per query: {id, hits}.
+func (r Run) WriteRankings(w io.Writer) error {
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	for _, k := range r.Rankings {
+		if err := enc.Encode(k); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ReadRankings reads what WriteRankings wrote.
+func ReadRankings(path string) ([]Ranking, error) {
+	var out []Ranking
+	err := readLines(path, func(k Ranking) error { out = append(out, k); return nil })
+	return out, err
+}
