@@ -40,12 +40,43 @@ type Candidate struct {
 	// Safety marks a fact that must never be crowded out. The gate honours it
 	// only from user_stated up.
 	Safety bool `json:"safety,omitempty"`
+	// Op is what is proposed about the key: a value (the zero Op), that a value
+	// no longer holds, or that it never did. Ends and retractions pass the gate
+	// like any candidate: whose words they are decides what they may touch.
+	Op Op `json:"op,omitempty"`
+	// Route says why the candidate goes to its tier, as its extractor decided:
+	// "fact: safety key". It is kept with the audit entry; never memory text.
+	Route string `json:"route,omitempty"`
 	// IfVersion, when set, is the record that must be the open one under the
 	// key, or "none": otherwise the write is a Conflict.
 	IfVersion RecordID `json:"if_version,omitempty"`
 	// ProposedBy (Principal.String) and ProposedAt are set by the engine.
 	ProposedBy string    `json:"proposed_by,omitempty"`
 	ProposedAt time.Time `json:"proposed_at,omitzero"`
+}
+
+// Op is what a candidate says about its key.
+type Op uint8
+
+const (
+	OpAssert Op = 0 // the key has this value
+	// OpEnd: from Valid.To (zero: when it was said) the key no longer has this
+	// value; without a value, it no longer has any.
+	OpEnd Op = 1
+	// OpRetract: it never had this value; without a value, forget the key.
+	OpRetract Op = 2
+)
+
+var opNames = names[Op]{"assert", "end", "retract"}
+
+func (o Op) String() string               { return opNames.of(o) }
+func (o Op) MarshalText() ([]byte, error) { return opNames.text(o) }
+func (o *Op) UnmarshalText(b []byte) error {
+	if string(b) == opNames[OpAssert] {
+		*o = OpAssert
+		return nil
+	}
+	return opNames.parseText("op", b, o)
 }
 
 // NoVersion as IfVersion demands that the key has no open record.
@@ -85,6 +116,14 @@ func (c Candidate) Check() error {
 	for _, f := range []struct{ what, s string }{{"text", c.Text}, {"key", c.Key}, {"quote", c.Quote}, {"speaker", c.Speaker}} {
 		if err := CheckText(f.what, f.s); err != nil {
 			return err
+		}
+	}
+	if c.Op > OpRetract || c.Op != OpAssert && c.Tier != TierFact {
+		return Errorf(Invalid, "candidate", "only facts can be ended or retracted")
+	}
+	if c.Route != "" {
+		if err := checkID("route", c.Route); err != nil {
+			return Errorf(Invalid, "candidate", "%v", err)
 		}
 	}
 	if n := len(c.Text) + len(c.Value); n > MaxCandidate {

@@ -46,6 +46,11 @@ const (
 	CodeRetainNone     Code = "RETAIN_NONE"
 	CodeReleased       Code = "RELEASED"
 	CodeExpired        Code = "EXPIRED"
+	CodeEnded          Code = "ENDED"         // the verdict of an end: the replaced record no longer holds
+	CodeRetracted      Code = "RETRACTED"     // of a retraction: the replaced record is no longer believed
+	CodeUnknownStart   Code = "UNKNOWN_START" // an end of what was not known: kept as history without a start
+	CodeNothingToEnd   Code = "NOTHING_TO_END"
+	CodeAmbiguousEnd   Code = "AMBIGUOUS_END" // the key holds several values and none was named
 )
 
 // Finding is one reason behind a verdict: the check that spoke, its code, and

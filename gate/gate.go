@@ -263,7 +263,11 @@ func (g *Gate) judge(c Case, release *tenet.Held) (Decision, error) {
 	} else {
 		p.Kind = Refuse
 		p.Insert, p.Close, p.Agree = nil, nil, nil
-		p.Needs = Needs{}
+		if c.Candidate.Op == tenet.OpAssert {
+			p.Needs = Needs{}
+		} else { // "nothing to end" holds for this state only
+			p.Needs.Grows, p.Needs.Limits = Usage{}, Limits{}
+		}
 		v.Record, v.Replaced = "", ""
 		v.Outcome = tenet.Quarantined
 		p.Hold = &Hold{State: tenet.HoldOpen, ExpiresAt: c.At.Add(HoldFor)}

@@ -124,6 +124,9 @@ func ContentDigest(k DataKey, c tenet.Candidate) []byte {
 	d.json(c.Cites)
 	d.flag(c.Multi)
 	d.flag(c.Safety)
+	if c.Op != tenet.OpAssert {
+		d.num(int64(c.Op))
+	}
 	return d.Sum(nil)
 }
 
@@ -192,9 +195,15 @@ func EntryDigest(k DataKey, w Written) []byte {
 	d.str(string(v.Candidate))
 	d.num(int64(v.Outcome))
 	d.str(string(v.Record))
+	d.str(string(v.Replaced))
+	d.num(int64(v.Tier))
+	d.str(v.Key)
 	d.num(int64(v.Label))
+	d.str(v.Effect)
 	d.json(v.Codes)
+	d.json(v.Findings)
 	d.str(v.RuleSet)
+	d.time(v.At)
 	return d.Sum(nil)
 }
 
