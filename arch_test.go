@@ -26,6 +26,7 @@ var imports = map[string]struct{ own, outside []string }{
 	"recall":           {outside: []string{"golang.org/x/text", "github.com/kljensen/snowball", "github.com/clipperhouse/uax29", "golang.org/x/sys"}},
 	"model":            {own: []string{""}},
 	"forget":           {},
+	"model/rules":      {own: []string{"", "model"}, outside: []string{"golang.org/x/text"}},
 	"model/inproc":     {own: []string{"", "model"}, outside: []string{"golang.org/x/text", "golang.org/x/sys"}},
 	"memory":           {own: []string{"", "gate", "store", "recall", "forget", "model"}, outside: []string{"github.com/google/uuid"}},
 	"httpapi":          {own: []string{"", "memory"}, outside: []string{"github.com/danielgtaylor/huma/v2", "github.com/go-chi/chi/v5", "github.com/prometheus/client_golang"}},

@@ -1,0 +1,3 @@
+package rules
+
+func (r *reading) foreign(s *sentence) {}
