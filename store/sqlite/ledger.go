@@ -162,7 +162,7 @@ func (db *DB) State(ctx context.Context, scope tenet.Scope, q gate.Query, now ti
 	const op = "state"
 	p, err := db.head(ctx, db.r, op, scope)
 	if err != nil || p.id == 0 {
-		return gate.State{}, err
+		return gate.State{Now: now}, err
 	}
 	st, err := subject{scope: scope, id: p.id}.state(ctx, db.r, q, later(now, from(p.lastAt)))
 	if err != nil {

@@ -118,10 +118,10 @@ func (w *writing) insert(r tenet.Record) error {
 			session, message, tool_call, speaker, position, valid_from, valid_to, sys_from, sys_to,
 			supersedes, superseded_by, fragment_of, elevates, closed, multi, safety, expires_at, expired, signature,
 			size, digest, seq, closed_seq, expired_seq, added, removed)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 9223372036854775807, ?, '', ?, ?, '', ?, ?, ?, 0, ?, ?, ?, ?, 0, 0, ?, 0)`,
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 9223372036854775807, ?, '', ?, ?, '', ?, ?, ?, ?, ?, ?, ?, ?, 0, 0, ?, 0)`,
 		w.id, string(r.ID), int64(r.Tier), r.Key, []byte(r.Value), r.Text, int64(r.Label), encodeOrigins(r.Origins, w.scope.Key()), int64(r.Seen),
 		string(r.Session), string(r.Message), r.ToolCall, r.Speaker, r.Position, start(r.Valid.From), end(r.Valid.To), start(w.at),
-		string(r.Supersedes), string(r.FragmentOf), string(r.Elevates), r.Multi, r.Safety, end(r.ExpiresAt), r.Signature,
+		string(r.Supersedes), string(r.FragmentOf), string(r.Elevates), r.Multi, r.Safety, end(r.ExpiresAt), r.Expired, r.Signature,
 		int64(r.RenderedSize()), digest, int64(w.seq), int64(added))
 	if taken(err) {
 		return conflict("apply", "the record id, or the key's open place, is taken")
@@ -129,17 +129,13 @@ func (w *writing) insert(r tenet.Record) error {
 	if err != nil {
 		return err
 	}
-	if w.Records == nil {
-		w.Records = map[string][]byte{}
-	}
-	w.RecordIDs = append(w.RecordIDs, string(r.ID))
-	w.Records[string(r.ID)] = digest
+	w.wrote(r.ID, digest)
 	return nil
 }
 
 func (w *writing) keep(record tenet.RecordID, n int, e tenet.Evidence) error {
 	digest := store.EvidenceDigest(w.key, record, e)
-	w.Evidence = append(w.Evidence, digest)
+	w.Written.Evidence = append(w.Written.Evidence, digest)
 	return w.c.exec(`INSERT INTO evidence (scope, record, seq, n, message, session, role, label, excerpt, said_at, digest)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 		w.id, string(record), int64(w.seq), n, string(e.Message), string(e.Session), int64(e.Role), int64(e.Label), e.Excerpt, start(e.SaidAt), digest)
@@ -205,7 +201,7 @@ func (w *writing) hold(p gate.Plan) error {
 		}
 	}
 	return w.c.exec(`INSERT INTO held (scope, seq, state, settled_seq, expires_at, sealed) VALUES (?, ?, ?, 0, ?, ?)`,
-		w.id, int64(w.seq), string(p.Hold.State), end(p.Hold.ExpiresAt), w.seal(c, w.about("held", int64(w.seq), p.Ref)))
+		w.id, int64(w.seq), string(p.Hold.State), end(p.Hold.ExpiresAt), w.seal(c, w.aboutHeld(int64(w.seq), p.Ref, end(p.Hold.ExpiresAt))))
 }
 
 func (w *writing) settle(s gate.Settlement) error {
@@ -276,32 +272,54 @@ func (l *ledger) unstage(p gate.Plan) error {
 	return nil
 }
 
-// expire drops the texts. The digests stay, so that the chain can be checked.
+// expire drops the texts. What is left of each record and of its evidence is
+// digested again, as written by this entry.
 func (w *writing) expire(ids []tenet.RecordID) error {
-	if len(ids) == 0 {
-		return nil
-	}
-	w.Expired = slices.Clone(ids)
-	slices.Sort(w.Expired)
-	for _, id := range w.Expired {
-		var tier tenet.Tier
-		err := w.c.row(bg, `UPDATE records SET text = '', value = NULL, signature = '', size = length(CAST(key AS BLOB)), expired = 1, expired_seq = ?1,
-			removed = CASE WHEN tier <> 1 AND removed = 0 THEN ?2 ELSE removed END
-			WHERE scope = ?3 AND id = ?4 AND expired = 0
-			RETURNING CASE WHEN removed IN (0, ?2) THEN tier ELSE 0 END`,
-			[]any{int64(w.seq), int64(w.pos), w.id, string(id)}, &tier)
-		if errors.Is(err, sql.ErrNoRows) {
-			return w.missing(id, "the text is gone already")
+	for _, id := range slices.Sorted(slices.Values(ids)) {
+		w.Expired = append(w.Expired, id)
+		rs, err := w.records(bg, w.c, `WHERE scope = ? AND id = ?`, w.id, string(id))
+		switch {
+		case err != nil:
+			return err
+		case len(rs) == 0:
+			return absent("apply", "record")
+		case rs[0].Expired:
+			return conflict("apply", "the text is gone already")
 		}
+		r := rs[0]
+		r.Text, r.Value, r.Signature, r.Expired = "", nil, "", true
+		var removed int64
+		var origins []byte
+		err = w.c.row(bg, `UPDATE records SET text = '', value = NULL, signature = '', size = ?1, expired = 1, expired_seq = ?2,
+			removed = CASE WHEN tier <> 1 AND removed = 0 THEN ?3 ELSE removed END
+			WHERE scope = ?4 AND id = ?5 RETURNING removed, origins`,
+			[]any{r.RenderedSize(), int64(w.seq), int64(w.pos), w.id, string(id)}, &removed, &origins)
 		if err != nil {
 			return err
 		}
-		if tier != 0 {
-			w.touch(tier)
+		if r.Tier == tenet.TierFact || removed == int64(w.pos) {
+			w.touch(r.Tier)
 		}
+		if r.Origins, err = decodeOrigins(origins, w.scope.Key()); err != nil {
+			return err
+		}
+		w.wrote(r.ID, store.RecordDigest(w.key, r))
 		if err := w.c.exec(`UPDATE evidence SET excerpt = '' WHERE scope = ? AND record = ?`, w.id, string(id)); err != nil {
+			return err
+		}
+		if err := w.kept(bg, w.c, id, func(e tenet.Evidence) {
+			w.Written.Evidence = append(w.Written.Evidence, store.EvidenceDigest(w.key, id, e))
+		}); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+func (w *writing) wrote(id tenet.RecordID, digest []byte) {
+	if w.Records == nil {
+		w.Records = map[string][]byte{}
+	}
+	w.RecordIDs = append(w.RecordIDs, string(id))
+	w.Records[string(id)] = digest
 }

@@ -148,6 +148,11 @@ func (s subject) about(what string, n int64, id string) string {
 	return what + "/" + strconv.FormatInt(s.id, 10) + "/" + strconv.FormatInt(n, 10) + "/" + id
 }
 
+// aboutHeld binds a held candidate to the time when it runs out, too.
+func (s subject) aboutHeld(seq int64, ref string, expires int64) string {
+	return s.about("held "+strconv.FormatInt(expires, 10), seq, ref)
+}
+
 // seal and unseal a candidate.
 func (s subject) seal(c tenet.Candidate, about string) []byte {
 	return s.key.Seal(encodeCandidate(c), about)

@@ -18,7 +18,7 @@ func (s subject) entries(ctx context.Context, c conn, where string, args []any, 
 	args = append(args, limit)
 	return c.each(ctx, `SELECT c.seq, c.action, c.outcome, c.codes, c.ruleset, c.at, c.digest, c.prev, c.hash,
 			ifnull(t.ref, ''), ifnull(t.actor, ''), ifnull(t.why, ''), t.content, ifnull(t.record, ''), ifnull(t.replaced, ''),
-			ifnull(t.tier, 0), ifnull(t.key, ''), ifnull(t.label, 0), ifnull(t.effect, ''), ifnull(t.findings, ''), ifnull(t.at, c.at)
+			ifnull(t.tier, 0), ifnull(t.key, ''), ifnull(t.label, 0), ifnull(t.effect, ''), ifnull(t.findings, ''), ifnull(t.at, 0)
 		FROM chain c LEFT JOIN trail t ON t.scope = c.scope AND t.seq = c.seq
 		WHERE c.scope = ? AND `+where+` ORDER BY c.seq LIMIT ?`, args, func(rs *sql.Rows) error {
 		e, v, content, err := scanEntry(rs)
@@ -40,13 +40,13 @@ func scanEntry(rs scanner) (e tenet.AuditEntry, v tenet.Verdict, content []byte,
 	if codes != "" && json.Unmarshal([]byte(codes), &e.Codes) != nil {
 		return e, v, nil, tenet.Errorf(tenet.Internal, "read", "the codes of an audit entry are damaged")
 	}
-	if e.Outcome == 0 { // only candidates have verdicts
-		return e, tenet.Verdict{}, content, nil
-	}
 	if findings != "" && json.Unmarshal([]byte(findings), &v.Findings) != nil {
 		return e, v, nil, tenet.Errorf(tenet.Internal, "read", "the findings of a verdict are damaged")
 	}
-	v.Candidate, v.Outcome, v.Codes, v.RuleSet, v.At = tenet.CandidateID(e.Ref), e.Outcome, e.Codes, e.RuleSet, from(vat)
+	v.At = from(vat)
+	if e.Outcome != 0 { // only candidates have verdicts; of other entries the columns are empty
+		v.Candidate, v.Outcome, v.Codes, v.RuleSet = tenet.CandidateID(e.Ref), e.Outcome, e.Codes, e.RuleSet
+	}
 	return e, v, content, nil
 }
 
@@ -107,20 +107,27 @@ func (db *DB) Evidence(ctx context.Context, scope tenet.Scope, id tenet.RecordID
 	}
 	var out []tenet.Evidence
 	if err == nil {
-		err = db.r.each(ctx, `SELECT message, session, role, label, excerpt, said_at FROM evidence WHERE scope = ? AND record = ? ORDER BY seq, n`,
-			[]any{p.id, string(id)}, func(rs *sql.Rows) error {
-				var e tenet.Evidence
-				var said int64
-				err := rs.Scan(&e.Message, &e.Session, &e.Role, &e.Label, &e.Excerpt, &said)
-				e.SaidAt = from(said)
-				out = append(out, e)
-				return err
-			})
+		err = subject{id: p.id}.kept(ctx, db.r, id, func(e tenet.Evidence) { out = append(out, e) })
 	}
 	if err != nil {
 		return nil, failure(op, err)
 	}
 	return out, nil
+}
+
+// kept reads the evidence kept with a record.
+func (s subject) kept(ctx context.Context, c conn, id tenet.RecordID, f func(tenet.Evidence)) error {
+	return c.each(ctx, `SELECT message, session, role, label, excerpt, said_at FROM evidence WHERE scope = ? AND record = ? ORDER BY seq, n`,
+		[]any{s.id, string(id)}, func(rs *sql.Rows) error {
+			var e tenet.Evidence
+			var said int64
+			if err := rs.Scan(&e.Message, &e.Session, &e.Role, &e.Label, &e.Excerpt, &said); err != nil {
+				return err
+			}
+			e.SaidAt = from(said)
+			f(e)
+			return nil
+		})
 }
 
 // Held implements store.Trail. A hold that ran out is listed without its text.
@@ -160,7 +167,7 @@ func (db *DB) Held(ctx context.Context, scope tenet.Scope, now time.Time, after 
 			}
 			h.Verdict, h.By, h.ExpiresAt = v, e.Actor, from(expires)
 			if expires > start(now) && sealed != nil {
-				h.Candidate, err = s.unseal(sealed, s.about("held", int64(e.Seq), e.Ref))
+				h.Candidate, err = s.unseal(sealed, s.aboutHeld(int64(e.Seq), e.Ref, expires))
 			}
 			out = append(out, h)
 			return err

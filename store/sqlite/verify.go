@@ -32,7 +32,7 @@ func (db *DB) Verify(ctx context.Context, scope tenet.Scope) (store.Verification
 			return err
 		}
 		v.subject, v.c, v.ctx = s, c, ctx
-		for _, read := range []func() error{v.records, v.evidence, v.agreements, v.holds, v.stages, v.chain} {
+		for _, read := range []func() error{v.records, v.evidence, v.agreements, v.holds, v.stages, v.waiting, v.chain} {
 			if err := read(); err != nil {
 				return err
 			}
@@ -63,7 +63,10 @@ type work struct {
 	held      tenet.HoldState
 	sealed    []byte
 	settled   int64
-	why       string // what was found wrong in its rows already
+	expires   int64
+	kept      [][]byte // evidence kept with a record
+	left      []left   // and what expiry left of it
+	why       string   // what was found wrong in its rows already
 }
 
 func (v *verifier) of(seq int64) *work {
@@ -135,12 +138,13 @@ func (v *verifier) records() error {
 		if r.Origins, err = decodeOrigins(base, own); err != nil {
 			w.note("a record's origins were altered")
 		}
-		if r.Known.To = (time.Time{}); r.Expired {
-			if expired == 0 || r.Text != "" || r.Value != nil || r.Signature != "" {
-				w.note("an expired record holds text")
-			}
-		} else if !bytes.Equal(digest, store.RecordDigest(v.key, r)) {
+		r.Known.To = time.Time{}
+		now := store.RecordDigest(v.key, r)
+		if expired == 0 && !bytes.Equal(digest, now) {
 			w.note("a record was altered")
+		}
+		if r.Expired && (r.Text != "" || r.Value != nil || r.Signature != "") {
+			w.note("an expired record holds text")
 		}
 		var more []tenet.Origin
 		seen := 1
@@ -173,6 +177,8 @@ func (v *verifier) records() error {
 		if expired != 0 {
 			ew := v.of(expired)
 			ew.Expired = append(ew.Expired, r.ID)
+			ew.RecordIDs = append(ew.RecordIDs, string(r.ID))
+			ew.Records[string(r.ID)] = now
 			ew.fact = ew.fact || fact
 			if !r.Expired {
 				ew.note("an expired record was brought back")
@@ -180,7 +186,7 @@ func (v *verifier) records() error {
 			if gone == 0 || expired < gone {
 				gone = expired
 			}
-		} else if r.Expired {
+		} else if r.Expired && r.FragmentOf == "" {
 			w.note("a record was expired by no entry")
 		}
 		switch {
@@ -194,28 +200,44 @@ func (v *verifier) records() error {
 	})
 }
 
+// evidence of an expired record belongs to two entries: to the first by the
+// digest it was kept with, to the one that expired it by what is left.
 func (v *verifier) evidence() error {
-	return v.c.each(v.ctx, `SELECT e.record, e.seq, e.message, e.session, e.role, e.label, e.excerpt, e.said_at, e.digest, ifnull(r.expired, 0)
-		FROM evidence e LEFT JOIN records r ON r.scope = e.scope AND r.id = e.record WHERE e.scope = ? ORDER BY e.seq, e.n`, []any{v.id}, func(rs *sql.Rows) error {
+	return v.c.each(v.ctx, `SELECT e.record, e.seq, e.n, e.message, e.session, e.role, e.label, e.excerpt, e.said_at, e.digest, ifnull(r.expired_seq, 0)
+		FROM evidence e LEFT JOIN records r ON r.scope = e.scope AND r.id = e.record WHERE e.scope = ? ORDER BY e.seq, e.record, e.n`, []any{v.id}, func(rs *sql.Rows) error {
 		var e tenet.Evidence
 		var record tenet.RecordID
-		var seq, said int64
+		var seq, said, expired int64
+		var n int
 		var digest []byte
-		var expired bool
-		if err := rs.Scan(&record, &seq, &e.Message, &e.Session, &e.Role, &e.Label, &e.Excerpt, &said, &digest, &expired); err != nil {
+		if err := rs.Scan(&record, &seq, &n, &e.Message, &e.Session, &e.Role, &e.Label, &e.Excerpt, &said, &digest, &expired); err != nil {
 			return err
 		}
 		e.SaidAt = from(said)
 		w := v.of(seq)
-		w.Evidence = append(w.Evidence, digest)
-		if !expired && !bytes.Equal(digest, store.EvidenceDigest(v.key, record, e)) {
-			w.note("evidence was altered")
+		if n != len(w.kept) {
+			w.note("evidence is missing or out of order")
 		}
-		if expired && e.Excerpt != "" {
-			w.note("evidence of an expired record holds text")
+		w.kept = append(w.kept, digest)
+		now := store.EvidenceDigest(v.key, record, e)
+		switch {
+		case expired != 0:
+			ew := v.of(expired)
+			ew.left = append(ew.left, left{record, now})
+			if e.Excerpt != "" {
+				w.note("evidence of an expired record holds text")
+			}
+		case !bytes.Equal(digest, now):
+			w.note("evidence was altered")
 		}
 		return nil
 	})
+}
+
+// left is the digest of evidence whose excerpt was dropped.
+type left struct {
+	record tenet.RecordID
+	digest []byte
 }
 
 func (v *verifier) agreements() error {
@@ -240,18 +262,17 @@ func (v *verifier) agreements() error {
 }
 
 func (v *verifier) holds() error {
-	return v.c.each(v.ctx, `SELECT h.seq, h.state, h.settled_seq, h.sealed, ifnull(t.ref, '') FROM held h
+	return v.c.each(v.ctx, `SELECT h.seq, h.state, h.settled_seq, h.sealed, h.expires_at, ifnull(t.ref, '') FROM held h
 		LEFT JOIN trail t ON t.scope = h.scope AND t.seq = h.seq WHERE h.scope = ?`, []any{v.id}, func(rs *sql.Rows) error {
-		var seq, settled int64
+		var seq, settled, expires int64
 		var state tenet.HoldState
 		var ref string
-		w := new(work)
-		if err := rs.Scan(&seq, &state, &settled, &w.sealed, &ref); err != nil {
+		var sealed []byte
+		if err := rs.Scan(&seq, &state, &settled, &sealed, &expires, &ref); err != nil {
 			return err
 		}
-		sealed := w.sealed
-		w = v.of(seq)
-		w.held, w.sealed, w.settled = state, sealed, settled
+		w := v.of(seq)
+		w.held, w.sealed, w.settled, w.expires = state, sealed, settled, expires
 		if settled != 0 {
 			v.of(settled).Settled = &gate.Settlement{Candidate: tenet.CandidateID(ref), State: state}
 		}
@@ -274,6 +295,23 @@ func (v *verifier) stages() error {
 		last[sid] = m.To
 		m.Session = v.about("session", sid, "")
 		w.Stage = &m
+		return nil
+	})
+}
+
+// waiting opens the staged candidates.
+func (v *verifier) waiting() error {
+	return v.c.each(v.ctx, `SELECT sid, candidate, content, sealed FROM staged WHERE scope = ?`, []any{v.id}, func(rs *sql.Rows) error {
+		var sid int64
+		var id string
+		var content, sealed []byte
+		if err := rs.Scan(&sid, &id, &content, &sealed); err != nil {
+			return err
+		}
+		c, err := v.unseal(sealed, v.about("staged", sid, id))
+		if err != nil || !bytes.Equal(content, store.ContentDigest(v.key, c)) {
+			v.find(math.MaxUint64, "a staged candidate was altered")
+		}
 		return nil
 	})
 }
@@ -325,6 +363,11 @@ func (v *verifier) chain() error {
 		w.Ref, w.Actor, w.Why, w.Content, w.Verdict = e.Ref, e.Actor, e.Why, content, verdict
 		slices.Sort(w.RecordIDs)
 		slices.Sort(w.Expired)
+		slices.SortStableFunc(w.left, func(a, b left) int { return cmp.Compare(a.record, b.record) })
+		w.Evidence = w.kept
+		for _, l := range w.left {
+			w.Evidence = append(w.Evidence, l.digest)
+		}
 		slices.SortFunc(w.Closed, func(a, b gate.Close) int { return cmp.Compare(a.Record, b.Record) })
 		if !bytes.Equal(e.Digest, store.EntryDigest(v.key, w.Written)) {
 			v.find(e.Seq, "the rows are not those that the entry wrote")
@@ -342,9 +385,10 @@ func (v *verifier) chain() error {
 		v.find(seq, "rows that no entry of the chain wrote")
 	}
 	var h store.Head
-	var factsAt, lastAt int64
+	var factsAt, lastAt, staged int64
 	var hash []byte
-	err = v.c.row(v.ctx, `SELECT text, stats, audit, facts, last_at, hash FROM heads WHERE scope = ?`, []any{v.id}, &h.Text, &h.Stats, &h.Audit, &factsAt, &lastAt, &hash)
+	err = v.c.row(v.ctx, `SELECT text, stats, audit, facts, last_at, hash, staged - (SELECT count(*) FROM staged WHERE scope = ?1) FROM heads WHERE scope = ?1`,
+		[]any{v.id}, &h.Text, &h.Stats, &h.Audit, &factsAt, &lastAt, &hash, &staged)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
 		v.find(next, "the scope's head is missing")
@@ -354,6 +398,8 @@ func (v *verifier) chain() error {
 		v.find(next, "the end of the chain is missing")
 	case h.Text != text || h.Stats != stats || uint64(factsAt) != facts:
 		v.find(next, "the scope's head was altered")
+	case staged != 0:
+		v.find(next, "the staged candidates are not those that were staged")
 	}
 	return nil
 }
@@ -376,7 +422,7 @@ func (v *verifier) checkHold(e tenet.AuditEntry, w *work) {
 	case w.sealed == nil && w.held != tenet.HoldExpired:
 		w.note("the refused candidate's text is missing")
 	case w.sealed != nil:
-		c, err := v.unseal(w.sealed, v.about("held", int64(e.Seq), e.Ref))
+		c, err := v.unseal(w.sealed, v.aboutHeld(int64(e.Seq), e.Ref, w.expires))
 		if err != nil || string(c.ID) != e.Ref {
 			w.note("the refused candidate was altered")
 		}
