@@ -120,48 +120,116 @@ func (p *piiRules) find(text string) []piiSpan {
 	if strings.IndexByte(text, '@') >= 0 {
 		group(Email, p.mail, nil)
 	}
-	if digitCount(text) < 1 {
-		return out
-	}
-	group(Address, p.street, nil)
 	n := digits(text)
-	if n < 4 {
+	if n == 0 {
 		return out
 	}
-	group(BirthDate, p.birth, nil)
-	if n >= 5 {
+	// Each expression is tried only where one of its words stands.
+	low := strings.ToLower(text)
+	if contains(low, streetWords) || contains(low, shortStreet) {
+		group(Address, p.street, nil)
+	}
+	if n >= 4 && contains(low, birthWords) {
+		group(BirthDate, p.birth, nil)
+	}
+	if n < 5 {
+		return out
+	}
+	if contains(low, idWords) {
 		group(GovernmentID, p.idWord, func(s string) bool { return digits(s) >= 4 && len(s) >= 6 })
 	}
 	if n < 6 {
 		return out
 	}
-	if strings.Count(text, ".") >= 2 {
+	if dots := strings.Count(text, "."); dots >= 2 {
 		group(Geo, p.geo, nil)
-		group(IP, p.ip, nil)
-		group(GovernmentID, p.cpf, cpf)
+		if dots >= 3 {
+			group(IP, p.ip, nil)
+		}
+		if n >= 11 && strings.IndexByte(text, '-') > 0 {
+			group(GovernmentID, p.cpf, cpf)
+		}
+	}
+	run := longestRun(text)
+	if n >= 7 {
+		if contains(low, phoneWords) {
+			group(Phone, p.phoneWord, nil)
+		}
+		if run >= 7 {
+			group(GovernmentID, p.dni, dni)
+		}
+		out = p.phones(text, out)
+		group(GovernmentID, p.fiscal, nil)
 	}
 	group(GovernmentID, p.nino, nil)
-	if n < 7 {
-		return out
-	}
-	group(Phone, p.phone, func(s string) bool { d := digits(s); return d >= 8 && d <= 15 })
-	group(Phone, p.phoneWord, nil)
-	group(GovernmentID, p.dni, dni)
-	group(GovernmentID, p.fiscal, nil)
-	if n >= 9 {
+	if n >= 9 && strings.Count(text, "-") >= 2 {
 		group(GovernmentID, p.ssn, ssn)
+	}
+	if run >= 17 {
 		group(GovernmentID, p.chinese, chineseID)
 	}
 	return out
 }
 
-func digitCount(s string) int {
-	for i := 0; i < len(s); i++ {
-		if digit(s[i]) {
-			return 1
+// phones finds telephone numbers in clusters of digits and separators.
+func (p *piiRules) phones(text string, out []piiSpan) []piiSpan {
+	for i := 0; i < len(text); i++ {
+		if !digit(text[i]) && text[i] != '+' && text[i] != '(' || i > 0 && alnum(text[i-1]) {
+			continue
+		}
+		n, gap, j := 0, 0, i
+		for j < len(text) && gap <= 2 {
+			switch {
+			case digit(text[j]):
+				n, gap = n+1, 0
+			case strings.IndexByte("+ ().-", text[j]) >= 0:
+				gap++
+			default:
+				gap = 3
+				continue
+			}
+			j++
+		}
+		if n >= 8 && n <= 20 {
+			if m := p.phone.FindStringIndex(text[i:j]); m != nil && digits(text[i+m[0]:i+m[1]]) >= 8 {
+				out = append(out, piiSpan{Phone, i + m[0], i + m[1]})
+			}
+		}
+		i = max(i, j-1)
+	}
+	return out
+}
+
+// The words without which an expression cannot match.
+var (
+	streetWords = strings.Fields(`street avenue road boulevard blvd lane drive court square terrace place crescent straße strasse str. weg platz allee gasse rue impasse chemin quai calle avenida plaza paseo rua viale piazza`)
+	birthWords  = strings.Fields(`born birth d.o.b dob gebor geburt nacim nací cumple né née naissance nascimento nato nata doğum родил рожден 生日 出生 誕生 생일`)
+	idWords     = strings.Fields(`ssn social passport licen national card tax steuer ausweis reisepass passeport pasaporte dni nie kimlik aadhaar codice 身份 护照 マイナ 주민 паспорт`)
+	phoneWords  = strings.Fields(`phone tel mobile cell handy teléfono téléphone portable numara call 电话 電話 手机 携帯 전화 телефон`)
+	shortStreet = []string{" st", " ave", " rd", " ln", " dr", " ct", " sq", " way", " pl", " close", " via "}
+)
+
+func contains(s string, words []string) bool {
+	for _, w := range words {
+		if strings.Contains(s, w) {
+			return true
 		}
 	}
-	return 0
+	return false
+}
+
+// longestRun is the length of the longest unbroken run of digits.
+func longestRun(s string) int {
+	best, n := 0, 0
+	for i := 0; i < len(s); i++ {
+		if !digit(s[i]) {
+			n = 0
+			continue
+		}
+		n++
+		best = max(best, n)
+	}
+	return best
 }
 
 // ssn reports whether the area, group and serial of a US number exist.

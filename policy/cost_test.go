@@ -1,0 +1,110 @@
+package policy
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tenet-memory/tenet"
+	"github.com/tenet-memory/tenet/gate"
+)
+
+// candidates300 are candidates of about 300 bytes made of the corpora's texts:
+// shorter ones are joined, longer ones left out.
+func candidates300(t testing.TB) []string {
+	var out []string
+	var b strings.Builder
+	for _, file := range []string{"benign_memory", "attack_direct", "attack_memory", "attack_indirect", "memshield_bench", "benign_general"} {
+		for _, r := range readRows(t, filepath.Join(dataDir(t), "gate", file+".jsonl")) {
+			if len(r.Text) > 320 {
+				continue
+			}
+			if b.Len()+len(r.Text) > 330 {
+				out = append(out, b.String())
+				b.Reset()
+			}
+			if b.Len() > 0 {
+				b.WriteByte(' ')
+			}
+			b.WriteString(r.Text)
+		}
+	}
+	return out
+}
+
+// noop is a gate's rule that finds nothing, to measure what the gate itself costs.
+type noop struct{}
+
+func (noop) Version() string                    { return "noop" }
+func (noop) Check(gate.Proposal) []gate.Finding { return nil }
+
+func percentile(ds []time.Duration, p int) time.Duration {
+	return ds[min(len(ds)-1, len(ds)*p/100)]
+}
+
+// judgeAll judges each text once and returns the sorted times.
+func judgeAll(tb testing.TB, g *gate.Gate, texts []string) []time.Duration {
+	scope, _ := tenet.NewScope("acme", tenet.User("sarah"))
+	app, _ := tenet.NewPrincipal(tenet.App, "acme", "app")
+	at := time.Date(2026, 1, 2, 0, 0, 0, 0, time.UTC)
+	ds := make([]time.Duration, 0, len(texts))
+	for _, text := range texts {
+		c := tenet.Fact(scope, "memo", text).Quoting(text)
+		c.ID = "c"
+		best := time.Duration(1 << 62)
+		for range 5 { // the best of five: the machine is shared
+			start := time.Now()
+			if _, err := g.Judge(gate.Case{By: app, Candidate: c, At: at}); err != nil {
+				tb.Fatal(err)
+			}
+			best = min(best, time.Since(start))
+		}
+		ds = append(ds, best)
+	}
+	slices.Sort(ds)
+	return ds
+}
+
+// TestCostPerCandidate prints what a judgement costs beside a gate without
+// rules, in one run on one core. The floors hold for the difference, with
+// room for a busy machine.
+func TestCostPerCandidate(t *testing.T) {
+	texts := candidates300(t)
+	judgeAll(t, gate.New(Default()), texts) // compiles what is compiled when first needed
+	with, bare := judgeAll(t, gate.New(Default()), texts), judgeAll(t, gate.New([]gate.Rule{noop{}}), texts)
+	p50, p99 := percentile(with, 50)-percentile(bare, 50), percentile(with, 99)-percentile(bare, 99)
+	t.Logf("n %d: with policy p50 %v p99 %v; no-op p50 %v p99 %v; policy alone p50 %v p99 %v max %v",
+		len(texts), percentile(with, 50), percentile(with, 99), percentile(bare, 50), percentile(bare, 99), p50, p99, with[len(with)-1])
+	if p50 > 4*50*time.Microsecond || p99 > 4*500*time.Microsecond {
+		t.Error("four times over the floors of 50 us and 500 us")
+	}
+}
+
+// TestHostileInputsAreBounded: nothing of candidate size takes long.
+func TestHostileInputsAreBounded(t *testing.T) {
+	p := builtin()
+	for i, s := range append(hostile, strings.Repeat("1.2.3.4 12-34-56 ", 120), strings.Repeat("-----begin private key password: ", 64), strings.Repeat("to=be:or ", 230)) {
+		start := time.Now()
+		p.Check(proposal("memo", s))
+		if d := time.Since(start); d > 500*time.Millisecond {
+			t.Errorf("input %d of %d bytes: %v", i, len(s), d)
+		}
+	}
+}
+
+func BenchmarkCheck300Bytes(b *testing.B) {
+	texts := candidates300(b)
+	p := builtin()
+	prs := make([]gate.Proposal, len(texts))
+	for i, s := range texts {
+		prs[i] = proposal("memo", s)
+	}
+	b.ReportAllocs()
+	i := 0
+	for b.Loop() {
+		p.Check(prs[i%len(prs)])
+		i++
+	}
+}
