@@ -34,7 +34,8 @@ func (s *stage) hit(c *scored, explain bool) Hit {
 	d := &s.ln.docs[c.slot]
 	h := Hit{
 		ID: d.id, Ordinal: d.ordinal, Lane: s.lane, Score: c.score,
-		Exact: s.ws.cells[c.slot].state&stateExact != 0,
+		Exact:   s.ws.cells[c.slot].state&stateExact != 0,
+		Dormant: s.ln.hot[c.slot].dormant,
 	}
 	if explain {
 		h.Why = s.explain(c)

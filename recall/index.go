@@ -69,13 +69,17 @@ func (ix *Index) Len() int {
 func (ix *Index) Bytes() int64 {
 	ix.mu.RLock()
 	defer ix.mu.RUnlock()
-	return ix.bytes
+	n := ix.bytes
+	for l := range ix.lanes {
+		n += int64(len(ix.lanes[l].vectors))
+	}
+	return n
 }
 
 // weigh estimates what an entry takes: its record, its place in maps, and for
 // each term a number and a posting.
-func (ix *Index) weigh(d *doc) int64 {
-	return int64(350 + 2*len(d.id) + len(d.key) + 12*len(d.seq) + ix.dim)
+func (d *doc) weigh() int64 {
+	return int64(350 + 2*len(d.id) + len(d.key) + 12*len(d.seq))
 }
 
 // Add indexes entries; one with the id of an entry already there replaces it.
@@ -171,8 +175,8 @@ func (ix *Index) add(e *Entry, seq []uint32, freqs []termFreq) ([]uint32, []term
 		recorded: micros(e.RecordedAt), from: micros(e.ValidFrom), to: micros(e.ValidTo),
 		seq: slices.Clone(seq), body: uint32(body), sign: sign, standing: cues.standing(),
 	}
-	ix.bytes += ix.weigh(&d)
-	h := hotDoc{length: int32(length), speaker: ix.speaker(e.Speaker), prefers: cues.preference}
+	ix.bytes += d.weigh()
+	h := hotDoc{length: int32(length), speaker: ix.speaker(e.Speaker), prefers: cues.preference, dormant: e.Dormant}
 	ln := &ix.lanes[e.Lane]
 	at := place{e.Lane, ln.insert(d, h, e.Session, freqs, ix.window)}
 	ix.where[e.ID] = at
@@ -181,6 +185,17 @@ func (ix *Index) add(e *Entry, seq []uint32, freqs []termFreq) ([]uint32, []term
 	}
 	ix.setVector(at, e.Vector)
 	return seq, freqs
+}
+
+// SetDormant puts an entry to sleep or wakes it, and reports whether it is there.
+func (ix *Index) SetDormant(id string, dormant bool) bool {
+	ix.mu.Lock()
+	defer ix.mu.Unlock()
+	at, ok := ix.where[id]
+	if ok {
+		ix.lanes[at.lane].hot[at.slot].dormant = dormant
+	}
+	return ok
 }
 
 // Remove takes entries out, and every word that only they held. It returns how
@@ -214,7 +229,7 @@ func (ix *Index) drop(id string) bool {
 			ix.keys[k] = list
 		}
 	}
-	ix.bytes -= ix.weigh(&ln.docs[at.slot])
+	ix.bytes -= ln.docs[at.slot].weigh()
 	ix.forget(ln.hot[at.slot].speaker)
 	ln.remove(at.slot, ix.window, ix.dim)
 	slices.Sort(terms)

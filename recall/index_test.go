@@ -360,6 +360,32 @@ func TestStandingInstructionsAreServedFromTheTrustedLaneOnly(t *testing.T) {
 	}
 }
 
+func TestDormantEntriesAreFoundOnlyWhenNamed(t *testing.T) {
+	t.Parallel()
+	sleeping := note("old-1", "the blue car of my uncle")
+	sleeping.Dormant = true
+	ix := newIndex(t, sleeping, note("new-1", "a red car"))
+	for _, c := range []struct {
+		q    recall.Query
+		want int
+	}{
+		{recall.Query{Text: "blue car"}, 1},
+		{recall.Query{Text: "blue car", Dormant: true}, 2},
+		{recall.Query{Text: "the \"blue car\""}, 2},
+		{recall.Query{Text: "old-1 car"}, 2},
+	} {
+		if got := search(t, ix, c.q).Hits; len(got) != c.want {
+			t.Errorf("%q: %q", c.q.Text, ids(got))
+		}
+	}
+	if !ix.SetDormant("old-1", false) || ix.SetDormant("unknown", true) {
+		t.Error("SetDormant does not say what is there")
+	}
+	if got := search(t, ix, recall.Query{Text: "blue car"}).Hits; got[0].ID != "old-1" || got[0].Dormant {
+		t.Errorf("%+v", got)
+	}
+}
+
 func TestBadQueriesGetAClearAnswer(t *testing.T) {
 	t.Parallel()
 	ix := newIndex(t, note("a", "apple pie"))
@@ -397,6 +423,23 @@ func TestBadQueriesGetAClearAnswer(t *testing.T) {
 	}
 	if res := search(t, ix, recall.Query{Text: long.String()}); len(res.Hits) != 1 {
 		t.Errorf("%+v", res)
+	}
+}
+
+func TestTheWorstQueriesEnd(t *testing.T) {
+	t.Parallel()
+	entries, _ := chat(3000)
+	for i := range entries {
+		entries[i].Key = "home"
+	}
+	ix := newIndex(t, entries...)
+	for _, unit := range []string{`"w0" `, "home ", "w0 w1 w2 ", "\"", "between and ", "1 2 3 ", "é", "東"} {
+		start := time.Now()
+		text := strings.Repeat(unit, recall.MaxQueryBytes/len(unit))
+		search(t, ix, recall.Query{Text: text, K: 10, Now: monday})
+		if took := time.Since(start); took > 5*time.Second {
+			t.Errorf("%q took %v", unit, took)
+		}
 	}
 }
 

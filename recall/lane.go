@@ -45,6 +45,7 @@ type hotDoc struct {
 	session uint32 // noSlot where there is none
 	speaker uint32 // noSlot where there is none
 	prefers bool   // states a preference
+	dormant bool   // found only when quoted, named or asked for
 }
 
 // session lists the slots of one conversation in order.

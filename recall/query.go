@@ -14,6 +14,13 @@ import (
 // term's number fits a byte; the rarest ones are kept.
 const maxTerms = 200
 
+// maxPhrases and maxNames bound what else an overlong query can make a search
+// look up.
+const (
+	maxPhrases = 16
+	maxNames   = 256
+)
+
 // query is a Query after reading its text, the same for every lane.
 type query struct {
 	terms    []queryTerm
@@ -26,6 +33,7 @@ type query struct {
 	unknown  int // of them, not in the index
 	ignored  int
 	within   *Range
+	dormant  bool // dormant entries may be found
 	time     *Range
 	vector   []int8
 }
@@ -167,7 +175,8 @@ func (q *query) match(ix *Index, spoken []string, text string) {
 
 // name finds the quoted phrases, and the ids and keys that the text names.
 func (q *query) name(ix *Index, text string) {
-	for _, phrase := range quoted(text) {
+	phrases := quoted(text)
+	for _, phrase := range phrases[:min(len(phrases), maxPhrases)] {
 		var seq []uint32
 		whole := true
 		ix.dict.tok.scan(phrase, func(form []byte, _, _ int) {
@@ -182,7 +191,11 @@ func (q *query) name(ix *Index, text string) {
 		}
 		q.named = ix.name(q.named, phrase)
 	}
+	seen := 0
 	for field := range strings.FieldsSeq(text) {
+		if seen++; seen > maxNames {
+			break
+		}
 		q.named = ix.name(q.named, field)
 	}
 	slices.SortFunc(q.named, func(a, b place) int {

@@ -70,6 +70,9 @@ type Entry struct {
 	Ordinal int64
 	// Vector is the entry's place in a dense space, or the zero Vector.
 	Vector Vector
+	// Dormant entries lend their words to their neighbours and are themselves
+	// found only when the query quotes or names them, or asks for them.
+	Dormant bool
 }
 
 // Query is one question to an Index.
@@ -87,6 +90,8 @@ type Query struct {
 	Within *Range
 	// Vector is the question in the space of the entries' vectors, or zero.
 	Vector Vector
+	// Dormant lets dormant entries be found like the others.
+	Dormant bool
 	// Diversity says what is done about near duplicates.
 	Diversity Diversity
 	// Explain fills Hit.Why.
@@ -111,9 +116,8 @@ type Hit struct {
 	Ordinal int64
 	Lane    Lane
 	Score   float64 // comparable within one lane of one result only
-	// Exact says that the query quotes this entry or names its id or key. Such a
-	// hit may be served although it is dormant.
-	Exact bool
+	Exact   bool    // the query quotes this entry or names its id or key
+	Dormant bool
 	// Similar holds the ids of the near duplicates that were folded into this
 	// hit, best first.
 	Similar []string

@@ -84,6 +84,9 @@ func (s *stage) pickStanding() {
 	}
 	picks := s.ws.all[:0]
 	for _, slot := range s.ln.standing {
+		if !s.admits(slot) {
+			continue
+		}
 		c := s.ws.find(slot)
 		picks = append(picks, candidate{float64(c.turn), slot})
 	}
@@ -114,6 +117,14 @@ func (s *stage) measure() {
 	s.extras = s.extras || s.dense > 0 || len(s.q.named) > 0 || len(s.q.phrases) > 0
 }
 
+// admits reports whether an entry may be a hit at all.
+func (s *stage) admits(slot uint32) bool {
+	if s.ln.hot[slot].dormant && !s.q.dormant && s.ws.cells[slot].state&stateExact == 0 {
+		return false
+	}
+	return s.q.within == nil || s.q.within.overlaps(&s.ln.docs[slot])
+}
+
 // first scores all entries found by what is known of each without its
 // neighbours, and keeps the best n or a few more.
 func (s *stage) first(n int) {
@@ -124,7 +135,7 @@ func (s *stage) first(n int) {
 	named, spoken := s.named, 1+s.ix.params.SpeakerBoost
 	all := s.ws.all[:0]
 	for _, slot := range s.ws.found {
-		if s.q.within != nil && !s.q.within.overlaps(&s.ln.docs[slot]) {
+		if !s.admits(slot) {
 			continue
 		}
 		turn := float64(s.ws.cells[slot].turn)
@@ -224,8 +235,7 @@ func (s *stage) second(n int) {
 	if p.WindowWeight > 0 && s.ln.inSess > 0 {
 		for _, c := range ws.top {
 			for _, slot := range s.ln.near[int(c.slot)*r : (int(c.slot)+1)*r] {
-				if slot == noSlot || ws.cells[slot].state&stateTop != 0 ||
-					s.q.within != nil && !s.q.within.overlaps(&s.ln.docs[slot]) {
+				if slot == noSlot || ws.cells[slot].state&stateTop != 0 || !s.admits(slot) {
 					continue
 				}
 				ws.find(slot).state |= stateTop
