@@ -451,3 +451,44 @@ func TestErrorsCarryNoMemoryText(t *testing.T) {
 		}
 	})
 }
+
+func TestWhatTheScreenTakesOutIsNowhereKept(t *testing.T) {
+	each(t, func(t *testing.T, b backend) {
+		ctx := t.Context()
+		e := newEngine(t, b, func(c *memory.Config) {
+			c.Screen = func(s string) (string, bool) {
+				return strings.ReplaceAll(s, "hunter2", "[SECRET]"), strings.HasPrefix(s, "Off the record")
+			}
+		})
+		s := must[*memory.Session](t)(e.Session(ctx, e.app, e.sarah, "chat"))
+		kept := must[[]tenet.Message](t)(s.Append(ctx, tenet.UserMessage("My password is hunter2."), tenet.UserMessage("Off the record: I hate Mondays.")))
+		if kept[0].Text != "My password is [SECRET]." || !kept[1].RetainNone {
+			t.Errorf("kept as %q, retain none %v", kept[0].Text, kept[1].RetainNone)
+		}
+		rep := must[memory.Report](t)(s.End(ctx))
+		if len(rep.Verdicts) != 1 {
+			t.Errorf("%d verdicts, want one for the one message that may be kept", len(rep.Verdicts))
+		}
+	})
+}
+
+func TestVetDecidesAndWritesNothing(t *testing.T) {
+	each(t, func(t *testing.T, b backend) {
+		ctx := t.Context()
+		e := newEngine(t, b, nil)
+		must[tenet.Verdict](t)(e.Remember(ctx, e.app, tenet.Fact(e.sarah, "seat", "Aisle.").Quoting("Aisle.")))
+		e.advance(time.Hour)
+		before := must[store.Head](t)(e.ledger.Head(ctx, e.sarah))
+		v := must[tenet.Verdict](t)(e.Vet(ctx, e.app, tenet.Fact(e.sarah, "seat", "Window.").Quoting("Window, please.")))
+		if v.Outcome != tenet.Superseded {
+			t.Errorf("vet says %s, want superseded", v.Outcome)
+		}
+		v = must[tenet.Verdict](t)(e.Vet(ctx, e.app, tenet.Fact(e.sarah, "seat", "Window.")))
+		if v.Outcome != tenet.Rejected {
+			t.Errorf("vet says %s without provenance, want rejected", v.Outcome)
+		}
+		if after := must[store.Head](t)(e.ledger.Head(ctx, e.sarah)); after != before {
+			t.Errorf("vet moved the ledger from %+v to %+v", before, after)
+		}
+	})
+}

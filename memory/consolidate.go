@@ -76,6 +76,9 @@ func (m *Memory) finish(ctx context.Context, scope tenet.Scope, id tenet.Session
 	}
 }
 
+// sweepEvery is how often Run sweeps.
+const sweepEvery = 30 * time.Second
+
 // Run consolidates due sessions, sweeps expired ones and drops expired texts
 // until the context ends. Errors are logged and tried again; every is how
 // often it looks (default 1 s).
@@ -86,6 +89,7 @@ func (m *Memory) Run(ctx context.Context, every time.Duration) error {
 	orElse(&every, time.Second)
 	tick := time.NewTicker(every)
 	defer tick.Stop()
+	var swept time.Time
 	for {
 		for {
 			_, more, err := m.ConsolidateOnce(ctx)
@@ -105,8 +109,11 @@ func (m *Memory) Run(ctx context.Context, every time.Duration) error {
 				break
 			}
 		}
-		if _, err := m.Sweep(ctx); err != nil && ctx.Err() == nil {
-			m.log.WarnContext(ctx, "sweep failed", "kind", tenet.KindOf(err).String())
+		if now := time.Now(); now.Sub(swept) >= sweepEvery { // retention is not urgent, and a sweep takes the write lock
+			swept = now
+			if _, err := m.Sweep(ctx); err != nil && ctx.Err() == nil {
+				m.log.WarnContext(ctx, "sweep failed", "kind", tenet.KindOf(err).String())
+			}
 		}
 		select {
 		case <-ctx.Done():

@@ -42,6 +42,10 @@ type Config struct {
 	SessionsOnly bool
 	// Extractor proposes records from finished stretches. Default: Verbatim.
 	Extractor model.Extractor
+	// Screen looks at a message before it is kept: it returns the text with
+	// secrets replaced by placeholders, and whether the speaker asked that it
+	// be retained nowhere. Default: every text is kept as it is.
+	Screen func(text string) (clean string, retainNone bool)
 	// Recall is the ranking. Default: recall.DefaultParams.
 	Recall *recall.Params
 	// Tokens counts the tokens of a text, for budgets. Default: EstimateTokens.

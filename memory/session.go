@@ -30,6 +30,7 @@ type Session struct {
 	now      func() time.Time
 	finish   func(context.Context, tenet.Scope, tenet.SessionID) (Report, error)
 	counts   *counts
+	screen   func(string) (string, bool)
 }
 
 // Session opens a conversation that writes the scope, creating it when it is
@@ -61,7 +62,7 @@ func (m *Memory) handle(by tenet.Principal, info tenet.Session) (*Session, error
 	s := &Session{
 		by: by, info: info, log: store.OnlySessions(m.sessions), gate: m.gate, indexes: m.indexes, tokens: m.tokens,
 		fence: fence(m.secret, info.Scope, info.ID), debounce: m.cfg.Debounce, now: m.now, finish: m.finish,
-		keep: m.cfg.KeepCheckpoints, counts: &m.counts,
+		keep: m.cfg.KeepCheckpoints, counts: &m.counts, screen: m.cfg.Screen,
 	}
 	if m.runs != nil {
 		s.runs = store.OnlyRuns(m.runs)
@@ -105,6 +106,11 @@ func (s *Session) Append(ctx context.Context, ms ...tenet.Message) ([]tenet.Mess
 			return nil, err
 		}
 		m.SaidAt = tenet.Micros(m.SaidAt)
+		if s.screen != nil {
+			var off bool
+			m.Text, off = s.screen(m.Text)
+			m.RetainNone = m.RetainNone || off
+		}
 		m.ID = tenet.MessageID(newID())
 		m.Label = gate.MessageLabel(s.by, m.Role, m.Channel)
 		m.RecordedBy, m.RecordedAt = s.by.String(), now
@@ -118,7 +124,7 @@ func (s *Session) Append(ctx context.Context, ms ...tenet.Message) ([]tenet.Mess
 		return s.log.Append(ctx, s.info.Scope, s.info.ID, kept, now.Add(s.debounce))
 	}, withoutText, func(old []tenet.Message) []tenet.Message {
 		for i := range old {
-			old[i].Text = ms[i].Text // the same request: it need not be recorded twice
+			old[i].Text = kept[i].Text // the same request: it need not be recorded twice
 		}
 		return old
 	})
