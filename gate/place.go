@@ -3,6 +3,7 @@ package gate
 import (
 	"encoding/json"
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/tenet-memory/tenet"
@@ -126,11 +127,13 @@ func supersede(c Case, rec *tenet.Record, p *Plan, v *tenet.Verdict) []Finding {
 		same := r.Signature == rec.Signature && r.Tier != tenet.TierDocument
 		switch {
 		case same && r.Label == rec.Label && covers(r.Valid, rec.Valid):
+			p.Close, p.Insert, v.Replaced = nil, nil, "" // nor is another value of the key touched
 			agree(p, v, r, rec.Origins)
 			return found
 		case same && r.Label > rec.Label && covers(r.Valid, rec.Valid):
 			// Known already on better authority: nothing is written, and the
 			// higher record is not touched.
+			p.Close, p.Insert, v.Replaced = nil, nil, ""
 			v.Outcome, v.Record = tenet.Corroborated, r.ID
 			return append(found, note("place", tenet.CodeDuplicate))
 		case r.Label > rec.Label:
@@ -147,11 +150,17 @@ func supersede(c Case, rec *tenet.Record, p *Plan, v *tenet.Verdict) []Finding {
 		if rec.Valid.Open() || rec.Supersedes == "" {
 			rec.Supersedes, v.Replaced, v.Outcome = r.ID, r.ID, tenet.Superseded
 		}
+		// Of a single value there is one; several values of a key that was
+		// multi-valued leave a part each, and each part needs its own id.
+		nth := ""
+		if n := len(p.Close); n > 1 {
+			nth = strconv.Itoa(n)
+		}
 		if startsBefore(r.Valid, rec.Valid) {
-			p.Insert = append(p.Insert, fragment(r, rec.ID, "/left", tenet.Interval{From: r.Valid.From, To: rec.Valid.From}, c.At))
+			p.Insert = append(p.Insert, fragment(r, rec.ID, "/left"+nth, tenet.Interval{From: r.Valid.From, To: rec.Valid.From}, c.At))
 		}
 		if !rec.Valid.To.IsZero() && (r.Valid.To.IsZero() || rec.Valid.To.Before(r.Valid.To)) {
-			p.Insert = append(p.Insert, fragment(r, rec.ID, "/right", tenet.Interval{From: rec.Valid.To, To: r.Valid.To}, c.At))
+			p.Insert = append(p.Insert, fragment(r, rec.ID, "/right"+nth, tenet.Interval{From: rec.Valid.To, To: r.Valid.To}, c.At))
 		}
 	}
 	return found
