@@ -463,15 +463,16 @@ func mask(p *Plan, findings []Finding) {
 	case whole:
 		text = "[" + string(spans[0].Code) + "]"
 	default:
-		slices.SortFunc(spans, func(a, b Finding) int { return b.Start - a.Start })
-		end := len(text)
-		for _, f := range spans { // from the back, so that offsets stay true
-			if f.End > end {
-				continue // inside one that is masked already
+		slices.SortStableFunc(spans, func(a, b Finding) int { return a.Start - b.Start })
+		var b strings.Builder
+		end := 0
+		for _, f := range spans {
+			if f.Start >= end { // else it overlaps one before: the two go as one
+				b.WriteString(text[end:f.Start] + "[" + string(f.Code) + "]")
 			}
-			text = text[:f.Start] + "[" + string(f.Code) + "]" + text[f.End:]
-			end = f.Start
+			end = max(end, f.End)
 		}
+		text = b.String() + text[end:]
 	}
 	if p.Hold.Masked {
 		p.Candidate.Text, p.Candidate.Value, p.Candidate.Quote = text, nil, ""
