@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"net/http"
@@ -180,12 +181,14 @@ func encode(w http.ResponseWriter, r *http.Request, status int, resp any) error 
 		w.WriteHeader(status)
 		return nil
 	}
-	data, err := json.Marshal(resp)
-	if err != nil {
+	var buf bytes.Buffer
+	enc := json.NewEncoder(&buf)
+	enc.SetEscapeHTML(false) // memory text is read by people and models, not by browsers
+	if err := enc.Encode(resp); err != nil {
 		return tenet.Errorf(tenet.Internal, "encode", "the answer does not encode")
 	}
 	h.Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	w.Write(data)
+	w.Write(buf.Bytes())
 	return nil
 }

@@ -44,6 +44,7 @@ type grammar struct {
 	Consolidate consolidateCmd `cmd:"" help:"Take sessions through extraction and the gate."`
 	Audit       auditCmd       `cmd:"" help:"Review what was decided, and what is held."`
 	Verify      verifyCmd      `cmd:"" help:"Recompute the audit chain and every row it covers."`
+	Serve       serveCmd       `cmd:"" help:"Serve the engine over HTTP."`
 	Demo        demoCmd        `cmd:"" help:"Sarah's story on real code: no network, no key, a few seconds."`
 	Config      configCmd      `cmd:"" help:"Look at the configuration."`
 	Version     versionCmd     `cmd:"" help:"Print the version."`
@@ -63,6 +64,10 @@ type globals struct {
 	Durable          *string `placeholder:"on|off" help:"off: sessions only, durable calls are unavailable (default on)."`
 	SessionTTL       *string `name:"session-ttl" placeholder:"DURATION" help:"How long a session's log is kept after its last message (default for ever)."`
 	EpisodeRetention *string `name:"episode-retention" placeholder:"DURATION" help:"How long a verbatim turn keeps its text (default for ever)."`
+
+	Listen *string `placeholder:"ADDR" help:"Address to serve on (default 127.0.0.1:7766)."`
+	Server *string `placeholder:"URL" help:"Run the command against a Tenet server instead of a file."`
+	Key    *string `placeholder:"SECRET" help:"API key for --server; TENET_API_KEY keeps it out of the process list."`
 
 	JSON bool `name:"json" help:"Print JSON."`
 }
@@ -111,6 +116,7 @@ func (a *app) command(args []string) error {
 		kong.Exit(func(int) { helped = true }),
 		kong.ConfigureHelp(kong.HelpOptions{NoExpandSubcommands: true, FlagsLast: true}),
 		kong.Help(helpWithExitCodes),
+		kong.WithHyphenPrefixedParameters(true), // --after -20, --quote "- no nuts"
 	)
 	if err != nil {
 		return tenet.Errorf(tenet.Internal, "start", "%v", err)

@@ -38,6 +38,13 @@ var keys = []struct {
 	{"episode_retention", "0s", false},
 	{"debounce", "30s", false},
 	{"lease", "15s", false}, // short: a killed command's session is free again soon
+	{"listen", "127.0.0.1:7766", false},
+	{"server", "", false},
+	{"api_key", "", true},
+	{"oidc_issuer", "", false},
+	{"oidc_audience", "", false},
+	{"oidc_tenant", "", false},
+	{"oidc_kind", "", false},
 	{"master_key", "", true},
 	{"fence_secret", "", true},
 }
@@ -230,7 +237,7 @@ func fromFlags(g globals) map[string]string {
 	for name, v := range map[string]*string{
 		"store": g.Store, "tenant": g.Tenant, "user": g.User, "project": g.Project, "subject": g.Subject, "as": g.As,
 		"actor": g.Actor, "owns": g.Owns, "durable": g.Durable, "session_ttl": g.SessionTTL,
-		"episode_retention": g.EpisodeRetention,
+		"episode_retention": g.EpisodeRetention, "listen": g.Listen, "server": g.Server, "api_key": g.Key,
 	} {
 		if v != nil {
 			m[name] = *v
@@ -289,6 +296,9 @@ func (s *settings) check() error {
 	}
 	if s.lease < time.Second {
 		return bad("lease", "want at least 1s")
+	}
+	if v["oidc_issuer"] != "" && v["oidc_audience"] == "" {
+		return bad("oidc_audience", "say for whom the issuer's tokens are meant")
 	}
 	if v["master_key"] != "" {
 		if s.masterKey, err = hex.DecodeString(v["master_key"]); err != nil || len(s.masterKey) != 32 {

@@ -1,0 +1,162 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/tenet-memory/tenet"
+	"github.com/tenet-memory/tenet/httpapi"
+	"github.com/tenet-memory/tenet/memory"
+	"github.com/tenet-memory/tenet/store"
+)
+
+// serveCmd runs the HTTP server. It drains on an interrupt: what has begun is
+// answered, nothing new is taken.
+type serveCmd struct {
+	Drain   time.Duration `help:"How long to wait for requests under way." default:"20s"`
+	Quiet   bool          `help:"No log line for each request."`
+	MaxBody int64         `help:"Largest request body in bytes." default:"2097152"`
+}
+
+// serverDebounce is how soon after a message its session is consolidated when
+// the configuration does not say: a server has a worker, a command has not.
+const serverDebounce = 300 * time.Millisecond
+
+// consolidateEvery is how often the server looks for due sessions.
+const consolidateEvery = 200 * time.Millisecond
+
+func (c serveCmd) Run(a *app) error {
+	if a.set.source["debounce"] == "default" {
+		a.set.debounce = serverDebounce
+	}
+	mem, err := a.memory(writes)
+	if err != nil {
+		return err
+	}
+	keys, secret, err := a.keyring()
+	if err != nil {
+		return err
+	}
+	auth, err := a.authenticator(keys)
+	if err != nil {
+		return err
+	}
+	log := slog.New(slog.NewJSONHandler(a.err, nil))
+	if c.Quiet {
+		log = slog.New(slog.NewJSONHandler(a.err, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	}
+	api, err := httpapi.New(httpapi.Config{
+		Memory: mem, Keys: keys, Authenticate: auth, Secret: secret("cursors"), MaxBody: c.MaxBody, Version: version, Log: log,
+	})
+	if err != nil {
+		return err
+	}
+	ln, err := net.Listen("tcp", a.set.values["listen"])
+	if err != nil {
+		return tenet.Errorf(tenet.Unavailable, "serve", "cannot listen on %s: %s", a.set.values["listen"], listenReason(err))
+	}
+	if err := a.firstKeys(keys); err != nil {
+		ln.Close()
+		return err
+	}
+	a.printf("tenet serves http://%s (OpenAPI: /openapi.json); stop with an interrupt\n", ln.Addr())
+	return c.serve(a.ctx, api, mem, ln, log)
+}
+
+// serve answers until the context ends, then drains.
+func (c serveCmd) serve(ctx context.Context, api *httpapi.API, mem *memory.Memory, ln net.Listener, log *slog.Logger) error {
+	work, stop := context.WithCancel(context.WithoutCancel(ctx))
+	done := make(chan error, 1)
+	go func() {
+		if err := mem.Run(work, consolidateEvery); err != nil && tenet.KindOf(err) != tenet.Unavailable {
+			done <- err
+			return
+		}
+		done <- nil
+	}()
+	srv := api.Server()
+	served := make(chan error, 1)
+	go func() { served <- srv.Serve(ln) }()
+	var err error
+	select {
+	case err = <-served:
+	case <-ctx.Done():
+		drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.Drain)
+		err = srv.Shutdown(drain)
+		cancel()
+		log.Info("drained", "complete", err == nil)
+	}
+	stop()
+	<-done
+	if errors.Is(err, http.ErrServerClosed) || err == nil {
+		return nil
+	}
+	srv.Close()
+	return tenet.Errorf(tenet.Unavailable, "serve", "the server stopped with requests under way")
+}
+
+func listenReason(err error) string {
+	var op *net.OpError
+	if errors.As(err, &op) && op.Err != nil {
+		return op.Err.Error()
+	}
+	return "the address is not usable"
+}
+
+// secretStore is a database that keeps keys and derives the server's secrets.
+type secretStore interface {
+	store.Keys
+	Secret(purpose string) []byte
+}
+
+// keyring opens the API keys beside the engine.
+func (a *app) keyring() (*memory.Keyring, func(string) []byte, error) {
+	if _, err := a.memory(writes); err != nil {
+		return nil, nil, err
+	}
+	db, ok := a.opened.db.(secretStore)
+	if !ok {
+		return nil, nil, tenet.Errorf(tenet.Unavailable, "keys", "this store keeps no API keys")
+	}
+	k, err := memory.NewKeyring(db, db.Secret("api keys"), nil)
+	return k, db.Secret, err
+}
+
+// firstKeys makes an admin and an app key for the configured tenant when it
+// has none, and leaves each in a file that only its owner may read.
+func (a *app) firstKeys(keys *memory.Keyring) error {
+	for _, kind := range []tenet.PrincipalKind{tenet.Admin, tenet.App} {
+		none, err := keys.None(a.ctx, a.set.tenant, kind)
+		if err != nil {
+			return err
+		}
+		if !none {
+			continue
+		}
+		name := fmt.Sprintf("%s.%s-key", a.set.store.path, kind)
+		f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+		if err == nil {
+			err = f.Chmod(0o600)
+		}
+		if err != nil {
+			return tenet.Errorf(tenet.Unavailable, "serve", "the first %s key cannot be written beside the database: %s", kind, osReason(err))
+		}
+		_, secret, err := keys.Issue(a.ctx, a.set.tenant, memory.NewKey{Kind: kind, Name: "first-" + kind.String()})
+		if err != nil {
+			f.Close()
+			return err
+		}
+		if _, err := fmt.Fprintln(f, secret); err != nil || f.Close() != nil {
+			return tenet.Errorf(tenet.Unavailable, "serve", "the first %s key cannot be written", kind)
+		}
+		a.printf("first %s key of tenant %s: in %s\n", kind, printable(a.set.tenant), filepath.Clean(name))
+	}
+	return nil
+}
