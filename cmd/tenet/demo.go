@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -280,7 +281,7 @@ func (s *story) injection() error {
 		case v.Outcome.Kept():
 			s.say("  %-13s %s, label %s\n", v.Key, s.good(v.Outcome.String()), v.Label)
 		default:
-			s.say("  %-13s %s, label %s, codes %s\n", v.Key, s.bad(v.Outcome.String()), v.Label, codes(v.Codes))
+			s.say("  %-13s %s, label %s, codes %s\n", v.Key, s.bad(v.Outcome.String()), v.Label, sorted(v.Codes))
 		}
 	}
 	operator, err := tenet.NewPrincipal(tenet.Operator, "acme", "reviewer")
@@ -297,7 +298,7 @@ func (s *story) injection() error {
 	}
 	s.say("\nThe log keeps what was refused, with the text that triggered it:\n\n")
 	for _, h := range held {
-		s.say("  %s  %s  by %s: %q\n", h.Verdict.Outcome, codes(h.Verdict.Codes), h.By, printable(h.Candidate.Text))
+		s.say("  %s  %s  by %s: %q\n", h.Verdict.Outcome, sorted(h.Verdict.Codes), h.By, printable(h.Candidate.Text))
 	}
 	s.result["injection"] = map[string]any{"verdicts": report.Verdicts, "held": held}
 	return nil
@@ -376,6 +377,10 @@ func (s *story) march() error {
 	s.result["verified_entries"] = check.Entries
 	return nil
 }
+
+// sorted shows codes in an order of their own, so that the story reads the
+// same whichever check speaks first.
+func sorted(cs []tenet.Code) string { return codes(slices.Sorted(slices.Values(cs))) }
 
 // bucketTexts are what else an embed-everything memory holds after some weeks.
 var bucketTexts = []string{

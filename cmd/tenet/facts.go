@@ -85,10 +85,11 @@ func (a *app) verdict(v tenet.Verdict) {
 	if v.Label != 0 {
 		a.printf(" [%s]", v.Label)
 	}
+	a.printf("\n")
 	if len(v.Codes) > 0 {
-		a.printf(" %s", codes(v.Codes))
+		a.printf("  codes     %s\n", codes(v.Codes))
 	}
-	a.printf("\n  candidate %s\n", printable(string(v.Candidate)))
+	a.printf("  candidate %s\n", printable(string(v.Candidate)))
 	if v.Record != "" {
 		a.printf("  record    %s\n", printable(string(v.Record)))
 	}
@@ -133,13 +134,13 @@ func (c factsCmd) Run(a *app) error {
 		}
 		var rows [][]string
 		for _, f := range facts {
-			note := ""
+			text := f.Text
 			if f.ShadowedBy != "" {
-				note = "shadowed by " + string(f.ShadowedBy)
+				text += " (shadowed by " + string(f.ShadowedBy) + ")"
 			}
-			rows = append(rows, []string{f.Key, f.Text, f.Label.String(), f.Scope.Subject().String(), stamp(f.Valid.From), string(f.ID), note})
+			rows = append(rows, []string{f.Key, f.Label.String(), f.Scope.Subject().String(), stamp(f.Valid.From), string(f.ID), text})
 		}
-		a.table("KEY|TEXT|LABEL|OF|SINCE|RECORD|", rows)
+		a.table("KEY|LABEL|OF|SINCE|RECORD|TEXT", rows)
 	})
 }
 
@@ -178,9 +179,9 @@ func (c historyCmd) Run(a *app) error {
 	return a.print(map[string]any{"history": rs}, func() {
 		var rows [][]string
 		for _, r := range rs {
-			rows = append(rows, []string{r.Text, r.Label.String(), span(r.Valid), span(r.Known), dash(string(r.Closed)), string(r.ID)})
+			rows = append(rows, []string{r.Label.String(), span(r.Valid), span(r.Known), dash(string(r.Closed)), string(r.ID), r.Text})
 		}
-		a.table("TEXT|LABEL|TRUE|BELIEVED|CLOSED|RECORD", rows)
+		a.table("LABEL|TRUE|BELIEVED|CLOSED|RECORD|TEXT", rows)
 	})
 }
 

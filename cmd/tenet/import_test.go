@@ -214,6 +214,9 @@ func everything(t *testing.T, path, user string, sessions int) string {
 }
 
 func TestAnImportThatIsKilledInTheMiddleEndsLikeOneThatIsNot(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a long one")
+	}
 	const sessions = 40
 	whole, killed := newShell(t), newShell(t)
 	// A killed worker's lease has to run out before another may go on.

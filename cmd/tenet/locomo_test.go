@@ -115,6 +115,9 @@ func clientIDs(t *testing.T) func(*memory.Session, memory.Recalled) string {
 }
 
 func TestImportedLoCoMoIsRecalled(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a long one")
+	}
 	const data = "../../../shared/data/"
 	if _, err := os.Stat(data + "locomo/locomo10.json"); err != nil {
 		t.Skip("the shared data is not here; TestOurOwnConversationIsRecalled stands in")

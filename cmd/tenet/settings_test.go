@@ -55,6 +55,7 @@ func TestAConfigurationThatCannotBeUnderstoodIsInvalidAndNamesTheKey(t *testing.
 		"durable: perhaps\n":             "durable",
 		"session_ttl: 3\n":               "session_ttl",
 		"session_ttl: -3h\n":             "session_ttl",
+		"lease: 10ms\n":                  "lease",
 		"as: admin\n":                    "as",
 		"subject: sarah\n":               "subject",
 		"master_key: abc\n":              "master_key",
