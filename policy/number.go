@@ -15,7 +15,7 @@ func numbers(text string, out []secretSpan) []secretSpan {
 		}
 		if c >= '0' && c <= '9' {
 			end, ds := digitRun(text, i)
-			if card(ds) && (end == len(text) || !alnum(text[end])) {
+			if luhn(ds) && (issued(ds) || nearCardWord(text, i, end)) && (end == len(text) || !alnum(text[end])) {
 				out = append(out, secretSpan{"PII:card", i, end})
 			}
 			i = max(i, end-1)
@@ -54,40 +54,37 @@ func digitRun(s string, i int) (int, string) {
 	return j, string(b[:n])
 }
 
-// card reports whether digits are a payment card: a known issuer, its length,
-// and Luhn's check digit.
-func card(d string) bool {
+// issued reports whether digits have the prefix and length of an issuer.
+func issued(d string) bool {
 	n := len(d)
-	if n < 13 || n > 19 {
-		return false
-	}
 	two := int(d[0]-'0')*10 + int(d[1]-'0')
 	four := two*100 + int(d[2]-'0')*10 + int(d[3]-'0')
 	switch {
 	case d[0] == '4':
-		if n != 13 && n != 16 && n != 19 {
-			return false
-		}
+		return n == 13 || n == 16 || n == 19
 	case two >= 51 && two <= 55, four >= 2221 && four <= 2720, four == 6011, two == 65, four >= 3528 && four <= 3589:
-		if n != 16 {
-			return false
-		}
+		return n == 16
 	case two == 34 || two == 37:
-		if n != 15 {
-			return false
-		}
+		return n == 15
 	case two == 36 || two == 38 || two == 30:
-		if n != 14 {
-			return false
-		}
+		return n == 14
 	case two == 62, two == 50, two == 56, two == 58, two == 63, two == 67:
-		if n < 12 {
-			return false
-		}
-	default:
-		return false
+		return n >= 13
 	}
-	if strings.Trim(d, d[:1]) == "" {
+	return false
+}
+
+// nearCardWord reports whether the text around [i, j) speaks of a card, so
+// that old and rare issuers count too.
+func nearCardWord(s string, i, j int) bool {
+	around := strings.ToLower(s[max(0, i-40):i] + " " + s[j:min(len(s), j+40)])
+	return contains(around, []string{"card", "karte", "carte", "tarjeta", "cartão", "kart", "visa", "maestro", "jcb", "amex", "diners", "карт", "卡", "カード", "카드"})
+}
+
+// luhn checks the check digit of 12 to 19 digits that are not all the same.
+func luhn(d string) bool {
+	n := len(d)
+	if n < 12 || n > 19 || strings.Trim(d, d[:1]) == "" {
 		return false
 	}
 	sum := 0

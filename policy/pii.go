@@ -75,7 +75,7 @@ type piiSpan struct {
 
 // piiRules are the recognisers, compiled once for each policy.
 type piiRules struct {
-	mail, phone, phoneWord, street, ssn, idWord, nino, cpf, birth, geo, ip, chinese, dni, fiscal *regexp.Regexp
+	mail, phone, phoneWord, house, street, ssn, idWord, nino, cpf, birth, geo, ip, chinese, dni, fiscal *regexp.Regexp
 }
 
 func newPII() *piiRules {
@@ -84,8 +84,8 @@ func newPII() *piiRules {
 		mail:      re(`(?i)\b[a-z0-9._%+-]{1,64}@[a-z0-9-]{1,63}(?:\.[a-z0-9-]{1,63}){1,5}\b`),
 		phone:     re(`(?:\+|\b00)[1-9][0-9](?:[ ().-]{0,2}[0-9]){5,13}\b|\(?\b[0-9]{3}\)?[ .-][0-9]{3}[ .-][0-9]{4}\b`),
 		phoneWord: re(`(?i)\b(?:phone|telephone|tel|mobile|cell|handy|telefon\w*|teléfono|téléphone|portable|numara\w*|call me (?:at|on)|电话|電話|手机|携帯|전화\w*|телефон)\b?[^0-9\n+]{0,24}([+(]?[0-9](?:[ ().-]{0,2}[0-9]){6,13})`),
-		street: re(`(?i)\b[0-9]{1,5}[a-z]?,? (?:[a-z'.-]{1,24} ){1,4}(?:street|st|avenue|ave|road|rd|boulevard|blvd|lane|ln|drive|dr|court|ct|square|sq|terrace|way|place|pl|close|crescent)\b` +
-			`|\b[a-zäöüß.-]{2,30}(?:straße|strasse|str\.|weg|platz|allee|gasse) ?[0-9]{1,4}\b` +
+		house:     re(`(?i)^[0-9]{1,5}[a-z]?,? (?:[a-z'.-]{1,24} ){1,4}(?:street|st|avenue|ave|road|rd|boulevard|blvd|lane|ln|drive|dr|court|ct|square|sq|terrace|way|place|pl|close|crescent)\b`),
+		street: re(`(?i)\b[a-zäöüß.-]{2,30}(?:straße|strasse|str\.|weg|platz|allee|gasse) ?[0-9]{1,4}\b` +
 			`|\b[0-9]{1,4}(?: bis| ter)?,? (?:rue|avenue|boulevard|impasse|chemin|quai) [^\n,.;]{2,40}` +
 			`|\b(?:calle|avenida|plaza|paseo|rua|via|viale|piazza) [a-zà-ÿ' ]{2,40},? (?:n[ºo.] ?)?[0-9]{1,4}\b`),
 		ssn:     re(`\b[0-9]{3}-[0-9]{2}-[0-9]{4}\b`),
@@ -126,7 +126,8 @@ func (p *piiRules) find(text string) []piiSpan {
 	}
 	// Each expression is tried only where one of its words stands.
 	low := strings.ToLower(text)
-	if contains(low, streetWords) || contains(low, shortStreet) {
+	out = p.houses(text, out)
+	if contains(low, streetWords) {
 		group(Address, p.street, nil)
 	}
 	if n >= 4 && contains(low, birthWords) {
@@ -171,6 +172,27 @@ func (p *piiRules) find(text string) []piiSpan {
 	return out
 }
 
+// houses finds addresses that begin with a house number.
+func (p *piiRules) houses(text string, out []piiSpan) []piiSpan {
+	for i := 0; i < len(text); i++ {
+		if !digit(text[i]) || i > 0 && (alnum(text[i-1]) || text[i-1] == '.' || text[i-1] == ',') {
+			continue
+		}
+		j := i
+		for j < len(text) && alnum(text[j]) {
+			j++
+		}
+		if j-i <= 6 && j < len(text) && (text[j] == ' ' || text[j] == ',') {
+			if m := p.house.FindStringIndex(text[i:min(len(text), i+110)]); m != nil {
+				out = append(out, piiSpan{Address, i, i + m[1]})
+				j = i + m[1]
+			}
+		}
+		i = j
+	}
+	return out
+}
+
 // phones finds telephone numbers in clusters of digits and separators.
 func (p *piiRules) phones(text string, out []piiSpan) []piiSpan {
 	for i := 0; i < len(text); i++ {
@@ -202,11 +224,10 @@ func (p *piiRules) phones(text string, out []piiSpan) []piiSpan {
 
 // The words without which an expression cannot match.
 var (
-	streetWords = strings.Fields(`street avenue road boulevard blvd lane drive court square terrace place crescent straße strasse str. weg platz allee gasse rue impasse chemin quai calle avenida plaza paseo rua viale piazza`)
+	streetWords = strings.Fields(`straße calle strasse str. weg platz allee gasse rue impasse chemin quai avenida plaza paseo rua viale piazza boulevard avenue`)
 	birthWords  = strings.Fields(`born birth d.o.b dob gebor geburt nacim nací cumple né née naissance nascimento nato nata doğum родил рожден 生日 出生 誕生 생일`)
 	idWords     = strings.Fields(`ssn social passport licen national card tax steuer ausweis reisepass passeport pasaporte dni nie kimlik aadhaar codice 身份 护照 マイナ 주민 паспорт`)
 	phoneWords  = strings.Fields(`phone tel mobile cell handy teléfono téléphone portable numara call 电话 電話 手机 携帯 전화 телефон`)
-	shortStreet = []string{" st", " ave", " rd", " ln", " dr", " ct", " sq", " way", " pl", " close", " via "}
 )
 
 func contains(s string, words []string) bool {

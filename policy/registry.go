@@ -46,7 +46,10 @@ type Registry struct {
 
 // Lookup returns the most specific entry for a key.
 func (r Registry) Lookup(key string) (KeySpec, bool) {
-	k := normalKey(key)
+	return r.lookup(normalKey(key))
+}
+
+func (r Registry) lookup(k string) (KeySpec, bool) {
 	if s, ok := r.exact[k]; ok {
 		return s, true
 	}
@@ -122,7 +125,10 @@ func newRegistry(keys []KeySpec) (Registry, error) {
 // protected reports whether a key is under an operator-only prefix. Case,
 // look-alike letters and separators make no difference.
 func protected(key string) bool {
-	k := normalKey(key)
+	return protectedForm(normalKey(key))
+}
+
+func protectedForm(k string) bool {
 	if k == "system_prompt" || k == "systemprompt" {
 		return true
 	}
@@ -152,30 +158,35 @@ func (p *Policy) checkKey(pr gate.Proposal, s *scan, fs []gate.Finding) []gate.F
 		}
 		return r
 	}, c.Key)
-	for _, g := range p.checkForm(s, canonicalise(words), false, nil) {
-		if g.Effect == gate.E3 {
+	if strings.Count(words, " ") >= 2 || !isASCII(words) { // fewer words are no order
+		for _, g := range p.checkForm(s, canonicalise(words), false, nil) {
+			if g.Effect == gate.E3 {
+				g.Check, g.Detail = "key", "in the key"
+				fs = append(fs, g)
+			}
+		}
+	}
+	if len(c.Key) >= 10 {
+		for _, g := range p.checkSecrets(canonicalise(c.Key), false, nil) {
 			g.Check, g.Detail = "key", "in the key"
 			fs = append(fs, g)
 		}
 	}
-	for _, g := range p.checkSecrets(canonicalise(c.Key), false, nil) {
-		g.Check, g.Detail = "key", "in the key"
-		fs = append(fs, g)
-	}
 	if c.Tier != tenet.TierFact {
 		return fs
 	}
-	if protected(c.Key) && pr.By.Kind() != tenet.Operator {
+	form := normalKey(c.Key)
+	if protectedForm(form) && pr.By.Kind() != tenet.Operator {
 		finding(CodeProtectedKey, Reject)
 	}
-	spec, ok := p.registry.Lookup(c.Key)
+	spec, ok := p.registry.lookup(form)
 	switch {
 	case !ok:
 		if p.config.UnknownKeys != Allow {
 			finding(CodeUnknownKey, p.config.UnknownKeys)
 		}
 		return fs
-	case len(spec.Writers) > 0 && !protected(c.Key):
+	case len(spec.Writers) > 0 && !protectedForm(form):
 		may := false
 		for _, w := range spec.Writers {
 			may = may || w == pr.By.Kind()

@@ -158,6 +158,9 @@ func (s *secrets) find(text string) []secretSpan {
 		}
 	})
 	for _, r := range tried {
+		if s.shaped[r].generic && !longRun(text) {
+			continue // no value that the broadest rule could mean
+		}
 		out = s.match(&s.shaped[r], text, out)
 	}
 	out = numbers(text, out)
@@ -181,6 +184,24 @@ func (s *secrets) find(text string) []secretSpan {
 		kept = append(kept, f)
 	}
 	return kept
+}
+
+// longRun reports an unbroken run of at least ten characters with a digit.
+func longRun(s string) bool {
+	n, d := 0, false
+	for i := 0; i < len(s); i++ {
+		c := s[i]
+		if alnum(c) || c == '_' || c == '-' || c == '.' || c == '=' || c == '+' || c == '/' {
+			n++
+			d = d || digit(c)
+			if n >= 10 && d {
+				return true
+			}
+			continue
+		}
+		n, d = 0, false
+	}
+	return false
 }
 
 func (s *secrets) match(r *shaped, text string, out []secretSpan) []secretSpan {
