@@ -166,7 +166,7 @@ func (s *stage) matched() float64 {
 	if best == noSlot {
 		return 0
 	}
-	mass := float64(s.q.unknown) * idf(s.ln.count, 0)
+	mass := float64(s.q.unknown * idf(s.ln.count, 0))
 	held := 0.0
 	for i, t := range s.q.terms {
 		if t.kin {

@@ -2,6 +2,7 @@ package recall
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"strings"
 	"unicode"
@@ -24,13 +25,14 @@ const (
 // query is a Query after reading its text, the same for every lane.
 type query struct {
 	terms    []queryTerm
+	places   map[uint32]int // of terms by id, for very long queries
 	pairs    []termPair
 	phrases  [][]uint32
 	named    []place // entries whose id or key the query names
 	speakers []bool  // by number: the query names this speaker
 	advice   bool
-	words    int // searchable words
-	unknown  int // of them, not in the index
+	words    int     // searchable words
+	unknown  float64 // weight of those that are not in the index
 	ignored  int
 	within   *Range
 	dormant  bool // dormant entries may be found
@@ -63,8 +65,12 @@ func (ix *Index) read(text string) query {
 			return
 		}
 		q.words++
+		weight := 1.0
+		if _, ok := lx.about[term]; ok {
+			weight = ix.params.AboutWeight
+		}
 		if !known {
-			q.unknown++
+			q.unknown += weight
 			order = append(order, stopTerm)
 			q.addKin(ix, term)
 			return
@@ -72,10 +78,6 @@ func (ix *Index) read(text string) query {
 		order = append(order, id)
 		if i := q.find(id); i >= 0 && !q.terms[i].kin {
 			return
-		}
-		weight := 1.0
-		if _, ok := lx.about[term]; ok {
-			weight = ix.params.AboutWeight
 		}
 		q.put(queryTerm{id: id, text: term, weight: weight})
 		q.addKin(ix, term)
@@ -90,7 +92,14 @@ func (ix *Index) read(text string) query {
 	return q
 }
 
+// find is the place of a term in the query, or -1.
 func (q *query) find(id uint32) int {
+	if q.places != nil {
+		if i, ok := q.places[id]; ok {
+			return i
+		}
+		return -1
+	}
 	return slices.IndexFunc(q.terms, func(t queryTerm) bool { return t.id == id })
 }
 
@@ -98,12 +107,20 @@ func (q *query) find(id uint32) int {
 func (q *query) put(t queryTerm) {
 	i := q.find(t.id)
 	switch {
-	case i < 0 && len(q.terms) < 8*maxTerms:
-		q.terms = append(q.terms, t)
 	case i < 0:
-		q.ignored++
+		i = len(q.terms)
+		q.terms = append(q.terms, t)
 	case q.terms[i].kin && !t.kin:
 		q.terms[i] = t
+	}
+	switch {
+	case q.places != nil:
+		q.places[t.id] = i
+	case len(q.terms) > maxTerms: // too many to go through for every word
+		q.places = map[uint32]int{}
+		for i, t := range q.terms {
+			q.places[t.id] = i
+		}
 	}
 }
 
@@ -118,15 +135,24 @@ func (q *query) addKin(ix *Index, term string) {
 	}
 }
 
-// trim keeps the rarest terms of an overlong query.
+// trim keeps the terms that are rarest in the trusted lane, so that no other
+// lane has a say in what is searched there.
 func (q *query) trim(ix *Index) {
+	q.places = nil
 	if len(q.terms) <= maxTerms {
 		return
 	}
+	trusted := &ix.lanes[Trusted]
+	rank := func(t queryTerm) int {
+		if n := len(trusted.list(t.id)); n > 0 {
+			return n
+		}
+		return math.MaxInt
+	}
 	slices.SortFunc(q.terms, func(a, b queryTerm) int {
-		return cmp.Or(cmp.Compare(ix.dict.terms[a.id].uses, ix.dict.terms[b.id].uses), strings.Compare(a.text, b.text))
+		return cmp.Or(cmp.Compare(rank(a), rank(b)), strings.Compare(a.text, b.text))
 	})
-	q.ignored += len(q.terms) - maxTerms
+	q.ignored = len(q.terms) - maxTerms
 	q.terms = q.terms[:maxTerms]
 }
 
