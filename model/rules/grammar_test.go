@@ -90,6 +90,31 @@ func TestTheGrammarReadsWhatItSays(t *testing.T) {
 	}
 }
 
+func TestNamesAndAllergiesAreReadInOtherLanguages(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ says, want string }{
+		{"Je suis allergique aux arachides.", `allergy="arachides"`},
+		{"Je m'appelle Sophie, et je suis allergique aux arachides et aux noix.", `name="Sophie"`},
+		{"Ich bin allergisch gegen Nüsse und Milch.", `allergy="nüsse"; allergy="milch"`},
+		{"Ich bin gegen Katzen allergisch.", `allergy="katzen"`},
+		{"Soy alérgica a los cacahuetes.", `allergy="cacahuetes"`},
+		{"No soy alérgica a los cacahuetes.", ``},
+		{"Je ne suis pas allergique aux noix.", ``},
+		{"Sono allergico alle noci.", `allergy="noci"`},
+		{"hei nama saya larry dan saya seorang koki.", `name="larry"`},
+		{"Saya alergi terhadap air.", `allergy="air"`},
+		{"我对花生过敏。", `allergy="花生"`},
+		{"我对花生不过敏。", ``},
+		{"嘿，我叫拉里，我是厨师。", `name="拉里"`},
+		{"私は水にアレルギーがあります。", `allergy="水"`},
+		{"나는 물 알레르기가 있어.", `allergy="물"`},
+	} {
+		if got := briefs(t, extract(t, user(c.says))); got != c.want {
+			t.Errorf("%q\n got %s\nwant %s", c.says, got, c.want)
+		}
+	}
+}
+
 func TestWhatIsNotStatedGivesNoFact(t *testing.T) {
 	t.Parallel()
 	for _, says := range []string{

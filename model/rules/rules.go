@@ -11,8 +11,7 @@
 // candidates; how messages are cut into stretches makes no difference, except
 // that a correction ("no, it's ...") needs the turn it corrects in its stretch.
 //
-// It imports tenet, model, the standard library and golang.org/x/text, and
-// never a store, a gate or a model.
+// It imports tenet, model and the standard library, and never a store or a gate.
 package rules
 
 import (

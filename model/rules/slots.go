@@ -46,6 +46,7 @@ var readers = map[string]reader{
 	"dish":         oneOf(set("coffee|tea|steak|steaks|eggs|toast|pizza|burgers|latte"), 1, lower),
 	"how":          np(4),
 	"statement":    rest,
+	"foreign":      foreignItems,
 }
 
 func lower(s *sentence, i, j int) string     { return strings.ToLower(s.said(i, j)) }
@@ -204,7 +205,7 @@ func person(s *sentence, i int) []capture {
 	if j > i {
 		return one(s.said(i, j), i, j)
 	}
-	if s.lower && s.nominal(i) && nameable(s, i) && !adverbs[s.word(i)] && (s.boundary(i+1) || s.word(i+1) == "who") {
+	if s.lower && s.nominal(i) && nameable(s, i) && !adverbs[s.word(i)] && (s.boundary(i+1) || s.word(i+1) == "who" || s.word(i+1) == "dan") {
 		return one(s.said(i, i+1), i, i+1)
 	}
 	return nil

@@ -147,8 +147,10 @@ func abbreviated(ts []token) bool {
 
 // scan reads the token at i.
 func scan(text string, i int) token {
-	if e := field(text, i); (i == 0 || spaceBefore(text, i)) && isAddress(text[i:e]) {
-		return token{text[i:e], i, e, address, false}
+	if i == 0 || spaceBefore(text, i) {
+		if e := field(text, i); isAddress(text[i:e]) {
+			return token{text[i:e], i, e, address, false}
+		}
 	}
 	r, n := utf8.DecodeRuneInString(text[i:])
 	switch {
