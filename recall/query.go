@@ -217,12 +217,15 @@ func (q *query) name(ix *Index, text string) {
 		}
 		q.named = ix.name(q.named, phrase)
 	}
-	seen := 0
+	var fields []string
 	for field := range strings.FieldsSeq(text) {
-		if seen++; seen > maxNames {
+		if len(fields) == maxNames {
 			break
 		}
-		q.named = ix.name(q.named, field)
+		if !slices.Contains(fields, field) {
+			fields = append(fields, field)
+			q.named = ix.name(q.named, field)
+		}
 	}
 	slices.SortFunc(q.named, func(a, b place) int {
 		return cmp.Or(cmp.Compare(a.lane, b.lane), cmp.Compare(a.slot, b.slot))
