@@ -145,7 +145,8 @@ func TestStrangeTextsGetAVectorOrTheZeroVector(t *testing.T) {
 	zero := map[string]string{
 		"empty": "", "white space": " \t\r\n\u00a0\u3000", "only emoji": "🙂🙃🦐", "only control": "\x00\x01\u200f\u202e",
 		"only invalid UTF-8": "\xff\xfe\xed\xa0\x80", "only marks": "\u0301\u0302", "word of 1 MB": strings.Repeat("a", 1<<20),
-		"only a BOM": "\ufeff", "a lone separator": "\u2028",
+		"only a BOM": "\ufeff", "a lone separator": "\u2028", "Han": "贝类",
+		"Arabic": "حساسية من المحار", "mostly Hindi": "मुझे shrimp से एलर्जी है",
 	}
 	for name, text := range zero {
 		if v := embed(t, m, model.Passage, text)[0]; len(v) != 32 || slices.ContainsFunc(v, func(f float32) bool { return f != 0 }) {
@@ -155,7 +156,7 @@ func TestStrangeTextsGetAVectorOrTheZeroVector(t *testing.T) {
 	some := map[string]string{
 		"1 MB of words": strings.Repeat("shrimp or crab ", 70000), "1 MB of punctuation": strings.Repeat("!", 1<<20),
 		"invalid bytes inside": "shell\xfffish \xc3( allergy", "control token as text": "[CLS] [SEP] crab", "stacked marks": "crab" + strings.Repeat("\u0301", 5000) + " crab",
-		"right to left": "\u202eshrimp", "accents": "CAFÉ", "Han": "贝类", "emoji among words": "no🦐 crab",
+		"right to left": "\u202eshrimp", "accents": "CAFÉ", "a Han word among others": "no 贝类 crab", "emoji among words": "no🦐 crab",
 	}
 	for name, text := range some {
 		v := embed(t, m, model.Query, text)[0]

@@ -66,6 +66,9 @@ func TestVectorsAreThoseOfTheReferenceModel(t *testing.T) {
 	}
 	worst := 1.0
 	for _, r := range references(t) {
+		if foreign(r.Text) {
+			continue // the reference's tokens hold for it, its vector is not wanted
+		}
 		for use, want := range map[model.Use][]float32{model.Passage: r.Passage, model.Query: r.Query} {
 			got, err := m.Embed(context.Background(), use, r.Text)
 			if err != nil {

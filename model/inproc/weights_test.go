@@ -77,25 +77,3 @@ func FuzzRead(f *testing.F) {
 		Read(b) // an error or weights, never a panic
 	})
 }
-
-func FuzzTokens(f *testing.F) {
-	w := tiny()
-	words, err := newWordpiece(w.Vocabulary)
-	if err != nil {
-		f.Fatal(err)
-	}
-	for _, s := range []string{"", "crab no!", "贝类\xff\u0301İ", strings.Repeat("a", 300)} {
-		f.Add(s)
-	}
-	f.Fuzz(func(t *testing.T, s string) {
-		ids := words.append(nil, s, 50)
-		if len(ids) > 50 {
-			t.Fatalf("%d tokens where 50 are allowed", len(ids))
-		}
-		for _, id := range ids {
-			if id < 0 || int(id) >= len(w.Vocabulary) {
-				t.Fatalf("token %d is outside the vocabulary", id)
-			}
-		}
-	})
-}

@@ -129,3 +129,21 @@ func (t *wordpiece) anyKnown(ids []int32) bool {
 	}
 	return false
 }
+
+// foreign reports whether the beginning of text has more letters of other
+// scripts than of Latin.
+func foreign(text string) bool {
+	latin, other := 0, 0
+	for i, r := range text {
+		if i > 4096 {
+			break
+		}
+		switch {
+		case unicode.Is(unicode.Latin, r):
+			latin++
+		case r >= utf8.RuneSelf && unicode.IsLetter(r):
+			other++
+		}
+	}
+	return other > latin
+}

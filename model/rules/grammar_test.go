@@ -63,6 +63,7 @@ func TestTheGrammarReadsWhatItSays(t *testing.T) {
 		{"I'm no longer allergic to cats.", `end allergy="cat"`},
 		{"I'm not allergic to cats.", `retract allergy="cat"`},
 		{"Please remove shellfish from my allergies.", `retract allergy="shellfish"`},
+		{"I'm allergic to most reptiles and animals with fur.", `allergy="most reptiles"; allergy="animals with fur"`},
 		{"I'm lactose intolerant.", `intolerance="lactose"`},
 		{"I used to be a vegetarian but now I'm vegan.", `end diet="vegetarian"; diet="vegan"`},
 		{"I don't eat pork.", `dietary_restriction="pork"`},
@@ -158,6 +159,9 @@ func TestWhatIsNotStatedGivesNoFact(t *testing.T) {
 		"I work for myself.",
 		"I live in Oslo in the summer.",
 		"My character is a nurse.",
+		"Remember, you're worth it.",
+		"Just remember that you can do it.",
+		"I prefer comparing methods to understand which is better.",
 	} {
 		if got := briefs(t, extract(t, user(says))); got != "" {
 			t.Errorf("%q gives %s", says, got)

@@ -52,6 +52,7 @@ func compile(s string) pattern {
 type capture struct {
 	values   []string
 	from, to int
+	last     int // where the last of several values begins
 }
 
 // A match is a pattern found from token from to token to.
@@ -129,8 +130,10 @@ func (s *sentence) complete(i int) bool {
 		return true
 	}
 	switch s.word(i) {
-	case ";", "(", ")", ":", "but", "because", "so", "although", "though", "while", "which", "since":
+	case ";", "(", ")", ":", "but", "because", "so", "although", "though", "while", "since":
 		return true
+	case "which":
+		return false
 	}
 	for i < len(s.tokens) && s.boundary(i) {
 		i++

@@ -17,6 +17,7 @@ package rules
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -244,6 +245,10 @@ func (r *reading) clause(s *sentence, i int, flip op) (int, bool) {
 					at = lead
 				}
 				end, found = max(to, s.clauseEnd(m.to)), true
+				if c, many := m.slots["allergens"]; many && !ok { // "animals with fur" are not all animals
+					c.values = append(slices.Clone(c.values[:len(c.values)-1]), lower(s, c.last, end))
+					m.slots["allergens"] = c
+				}
 				m.to = end
 				r.state(s, rule, m, at, flip)
 				return true

@@ -52,7 +52,9 @@ var readers = map[string]reader{
 func lower(s *sentence, i, j int) string     { return strings.ToLower(s.said(i, j)) }
 func asWritten(s *sentence, i, j int) string { return s.said(i, j) }
 
-func one(v string, i, j int) []capture { return []capture{{[]string{v}, i, j}} }
+func one(v string, i, j int) []capture {
+	return []capture{{values: []string{v}, from: i, to: j, last: i}}
+}
 
 // oneOf reads the longest entry of a closed list.
 func oneOf(list map[string]bool, most int, form func(*sentence, int, int) string) reader {
@@ -134,7 +136,7 @@ func items(most int) reader {
 				break
 			}
 			c.values = append(c.values, singular(s, j, k))
-			c.to = k
+			c.to, c.last = k, j
 			if i = s.joint(k); i == k {
 				break
 			}
@@ -165,6 +167,9 @@ var nouns = set("dumpling|pudding|dressing|herring|bee sting|sting|stuffing|icin
 // so that "peanuts" and "peanut" are one allergy.
 func singular(s *sentence, i, j int) string {
 	v := strings.ToLower(s.said(i, j))
+	if w := s.word(i); j-i > 1 && (w == "most" || w == "all" || w == "many" || w == "some") {
+		return v
+	}
 	for _, e := range []struct{ end, to string }{{"ies", "y"}, {"oes", "o"}, {"ches", "ch"}, {"shes", "sh"}} {
 		if base, ok := strings.CutSuffix(v, e.end); ok && len(base) > 2 {
 			return base + e.to
@@ -445,11 +450,11 @@ func np(most int) reader {
 				k++
 			}
 			if k > j+1 && s.boundary(k) && s.word(k) != "and" {
-				out = append(out, capture{[]string{s.said(i, k)}, i, k})
+				out = append(out, capture{values: []string{s.said(i, k)}, from: i, to: k})
 			}
 		}
 		for ; j > i; j-- {
-			out = append(out, capture{[]string{s.said(i, j)}, i, j})
+			out = append(out, capture{values: []string{s.said(i, j)}, from: i, to: j})
 		}
 		return out
 	}

@@ -7,21 +7,28 @@ import "strings"
 
 // rememberings ask to remember what follows them.
 var rememberings = compiledAll(
-	"please? ~ remember that|:|, <statement>",
-	"please? remember this|, : <statement>",
-	"please? remember <statement>",
+	"please? ~ remember that|: <statement>",
+	"please? remember this : <statement>",
 	"can|could|would|will you please? remember that <statement>",
 	"i want|need you to remember that <statement>",
 	"i would like you to remember that <statement>",
-	"please? do not forget that|, <statement>",
+	"please? do not forget that|: <statement>",
 	"please? never forget that <statement>",
-	"do not forget <statement>",
-	"please note that|:|, <statement>",
+	"please note that|: <statement>",
 	"please? take note that <statement>",
 	"please? make a note that|: <statement>",
-	"please? keep in mind that|, <statement>",
+	"please? keep in mind that|: <statement>",
 	"please? bear in mind that <statement>",
 	"note that <statement>",
+)
+
+// mentions may lead a fact of the grammar, but ask for no note: what follows
+// them is as often advice as news.
+var mentions = compiledAll(
+	"please? ~ remember ,? <statement>",
+	"please? do not forget ,? <statement>",
+	"please? keep in mind , <statement>",
+	"please note , <statement>",
 )
 
 var safetyWords = set("allergic|allergy|allergies|anaphylaxis|anaphylactic|epipen|medication|medications|pacemaker|diabetic|diabetes|epileptic|epilepsy|seizure|seizures|insulin|intolerance|intolerant|overdose|asthma|asthmatic")
@@ -36,7 +43,7 @@ func (r *reading) remember(s *sentence, sentences int) bool {
 		i-- // openers swallow these words
 	}
 	for _, start := range []int{0, i} {
-		for _, p := range rememberings {
+		for n, p := range append(rememberings[:len(rememberings):len(rememberings)], mentions...) {
 			var m match
 			if !p.at(s, start, func(found match) bool { m = found; return true }) {
 				continue
@@ -50,7 +57,7 @@ func (r *reading) remember(s *sentence, sentences int) bool {
 			before := len(r.facts)
 			r.clauses(&inner, inner.opening(c.from), assert)
 			r.presupposed(&inner)
-			if len(r.facts) == before {
+			if len(r.facts) == before && n < len(rememberings) {
 				r.keep(s, c.from, sentences)
 			}
 			return true
@@ -70,11 +77,14 @@ func (r *reading) keep(s *sentence, i, sentences int) {
 	}
 	mine, safety := false, false
 	for _, t := range s.tokens[i:] {
+		if t.word == "you" || t.word == "your" {
+			return // advice: "remember that you are worth it"
+		}
 		mine = mine || firstPerson[t.word]
 		safety = safety || safetyWords[t.word]
 	}
 	verb := len(s.tokens)-i >= 3
-	if !verb || !mine && (sentences > 3 || len(r.msg.Text) > 400) {
+	if !verb || !mine && (sentences > 1 || len(r.msg.Text) > 400) {
 		return
 	}
 	f := fact{text: strings.TrimSpace(s.said(i, len(s.tokens)))}
