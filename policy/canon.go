@@ -262,8 +262,13 @@ func skeleton(s string, prev []int32) (string, []int32) {
 			out = append(out, "ss"...)
 		case r == 'İ':
 			out = append(out, 'i')
+		case pointing(r):
+			// Vowel points and accents are optional in writing and free to add.
 		default:
 			r = unicode.ToLower(unicode.ToUpper(unicode.ToLower(r)))
+			if d := norm.NFD.PropertiesString(string(r)).Decomposition(); len(d) > 1 && d[0] < utf8.RuneSelf {
+				r = rune(d[0])
+			}
 			if t, ok := confusable(r); ok {
 				r = t
 			}
@@ -274,6 +279,12 @@ func skeleton(s string, prev []int32) (string, []int32) {
 		}
 	}
 	return string(out), append(off, at(len(s)))
+}
+
+// pointing reports combining accents and the vowel points of Arabic and
+// Hebrew. The marks of Indic scripts are letters and stay.
+func pointing(r rune) bool {
+	return r >= 0x300 && r <= 0x36f || r >= 0x64b && r <= 0x65f || r == 0x670 || r >= 0x591 && r <= 0x5c7 || r == 0x640
 }
 
 // rejoin puts spaced-out words together ("i g n o r e") and collapses white
