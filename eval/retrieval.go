@@ -44,7 +44,7 @@ type Progress func(stage string, done, total int)
 // a message of it, recorded by an app key: of the assistant when its role says
 // so, otherwise of the user, with a role that is a name as the speaker; the
 // session is ended, which makes each message an episode. A document without a
-// session becomes a note that quotes itself. Published time is valid time.
+// session is a session of its own. Published time is valid time.
 func Retrieve(ctx context.Context, mem *memory.Memory, s Set, report Progress) (Run, error) {
 	if report == nil {
 		report = func(string, int, int) {}
@@ -109,12 +109,7 @@ func (r *run) load(ctx context.Context, docs []Doc, report Progress) error {
 		if err != nil {
 			return err
 		}
-		if docs[start].Session == "" {
-			err = r.note(ctx, scope, docs[start])
-		} else {
-			err = r.conversation(ctx, scope, docs[start:end])
-		}
-		if err != nil {
+		if err := r.conversation(ctx, scope, docs[start:end]); err != nil {
 			return err
 		}
 		for _, d := range docs[start:end] {
@@ -123,21 +118,6 @@ func (r *run) load(ctx context.Context, docs []Doc, report Progress) error {
 		start = end
 		report("importing", start, len(docs))
 	}
-	return nil
-}
-
-func (r *run) note(ctx context.Context, scope tenet.Scope, d Doc) error {
-	c := tenet.Note(scope, d.Text).Quoting(d.Text)
-	c.Valid.From = parseTime(d.Time)
-	v, err := r.mem.Remember(ctx, r.app, c)
-	if err != nil && tenet.KindOf(err) != tenet.Refused && tenet.KindOf(err) != tenet.Invalid {
-		return err
-	}
-	if err != nil && v.Outcome == 0 {
-		r.Refused[tenet.Code(tenet.KindOf(err).String())]++
-		return nil
-	}
-	r.took(v, d.ID)
 	return nil
 }
 
@@ -159,7 +139,11 @@ func (r *run) took(v tenet.Verdict, doc string) {
 }
 
 func (r *run) conversation(ctx context.Context, scope tenet.Scope, docs []Doc) error {
-	s, err := r.mem.Session(ctx, r.app, scope, tenet.SessionID(docs[0].Session))
+	id := docs[0].Session
+	if id == "" {
+		id = "document " + docs[0].ID
+	}
+	s, err := r.mem.Session(ctx, r.app, scope, tenet.SessionID(id))
 	if err != nil {
 		return err
 	}

@@ -590,3 +590,30 @@ func TestABudgetKeepsWholeItemsAndSaysWhatItLeft(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestASessionOfOneIsAnEntryByItself: a single turn has no neighbours and no
+// session beside itself, so its score is that of an entry that stands alone.
+func TestASessionOfOneIsAnEntryByItself(t *testing.T) {
+	t.Parallel()
+	build := func(session func(i int) string) []recall.Hit {
+		ix, err := recall.New(recall.DefaultParams())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, text := range []string{"the cat sat on the mat", "a dog slept near the cat", "birds sing", "the mat is red", "cat food is on sale"} {
+			if err := ix.Add(recall.Entry{ID: fmt.Sprint(i), Session: session(i), Position: i, Text: text}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		res, err := ix.Search(recall.Query{Text: "cat mat", K: 5})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return res.Hits
+	}
+	alone := build(func(int) string { return "" })
+	single := build(func(i int) string { return fmt.Sprint("s", i) })
+	if !reflect.DeepEqual(alone, single) {
+		t.Errorf("single turns score otherwise than entries that stand alone: %v, %v", alone, single)
+	}
+}

@@ -33,6 +33,7 @@ type doc struct {
 	sign     uint64   // a bit for each term of the body, to compare sets cheaply
 	position int
 	body     uint32 // where the body starts in seq
+	session  uint32 // it is a member of; noSlot where there is none
 	winLen   int32  // length with the neighbours', in 1/64
 	live     bool
 	standing bool // an instruction for every question
@@ -42,7 +43,7 @@ type doc struct {
 // that it stays in the cache.
 type hotDoc struct {
 	length  int32  // weighted number of terms
-	session uint32 // noSlot where there is none
+	session uint32 // that has other members too; noSlot where there is none
 	speaker uint32 // noSlot where there is none
 	prefers bool   // states a preference
 	dormant bool   // found only when quoted, named or asked for
@@ -73,11 +74,13 @@ type lane struct {
 	passages int64
 	extra    map[uint32]int32
 
-	count   int   // live entries
-	length  int64 // of all live entries
-	winLen  int64
-	inSess  int64 // entries that belong to a session
-	open    int   // live sessions
+	count  int   // live entries
+	length int64 // of all live entries
+	winLen int64
+	// Of sessions with at least two members: a single one says nothing that its
+	// entry does not.
+	inSess  int64 // entries
+	open    int   // sessions
 	sessLen int64
 }
 
@@ -174,7 +177,7 @@ func (ln *lane) remove(slot uint32, window []reach, dim int) {
 // join puts the slot into its session.
 func (ln *lane) join(slot uint32, name string, window []reach) {
 	d, h := &ln.docs[slot], &ln.hot[slot]
-	h.session = noSlot
+	d.session, h.session = noSlot, noSlot
 	if name == "" {
 		d.winLen = 64 * h.length
 		ln.winLen += int64(d.winLen)
@@ -193,9 +196,8 @@ func (ln *lane) join(slot uint32, name string, window []reach) {
 			ln.sessions = append(ln.sessions, session{name: name})
 		}
 		ln.names[name] = id
-		ln.open++
 	}
-	h.session = id
+	d.session = id
 	s := &ln.sessions[id]
 	at := len(s.members)
 	if at > 0 && ln.precedes(s.members[at-1], slot) > 0 {
@@ -203,8 +205,18 @@ func (ln *lane) join(slot uint32, name string, window []reach) {
 	}
 	s.members = slices.Insert(s.members, at, slot)
 	s.length += int64(h.length)
-	ln.sessLen += int64(h.length)
-	ln.inSess++
+	switch len(s.members) {
+	case 1:
+	case 2:
+		ln.hot[s.members[0]].session, ln.hot[s.members[1]].session = id, id
+		ln.open++
+		ln.sessLen += s.length
+		ln.inSess += 2
+	default:
+		h.session = id
+		ln.sessLen += int64(h.length)
+		ln.inSess++
+	}
 	ln.relink(s, at, window)
 }
 
@@ -213,23 +225,31 @@ func (ln *lane) leave(slot uint32, window []reach) {
 	d := &ln.docs[slot]
 	ln.winLen -= int64(d.winLen)
 	h := &ln.hot[slot]
-	if h.session == noSlot {
+	if d.session == noSlot {
 		return
 	}
-	s := &ln.sessions[h.session]
+	s := &ln.sessions[d.session]
 	at, _ := slices.BinarySearchFunc(s.members, slot, ln.precedes)
 	s.members = slices.Delete(s.members, at, at+1)
+	switch len(s.members) {
+	case 0:
+	case 1:
+		ln.hot[s.members[0]].session = noSlot
+		ln.open--
+		ln.sessLen -= s.length
+		ln.inSess -= 2
+	default:
+		ln.sessLen -= int64(h.length)
+		ln.inSess--
+	}
 	s.length -= int64(h.length)
-	ln.sessLen -= int64(h.length)
-	ln.inSess--
 	for i := range 2 * len(window) {
 		ln.near[int(slot)*2*len(window)+i] = noSlot
 	}
 	if len(s.members) == 0 {
 		delete(ln.names, s.name)
-		ln.freeSess = append(ln.freeSess, h.session)
+		ln.freeSess = append(ln.freeSess, d.session)
 		*s = session{}
-		ln.open--
 		return
 	}
 	ln.relink(s, at, window)

@@ -1,12 +1,13 @@
 package recall
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
 )
 
-// Search returns the best entries for a query, trusted lane first. It returns
+// Search returns the best entries for a query, each lane in its share. It returns
 // ErrK, ErrEmptyQuery, ErrQuerySize, ErrLane or ErrRange for what cannot be
 // answered; everything else has an answer, if need be an empty one with its
 // reason.
@@ -163,28 +164,24 @@ func (ix *Index) searchLane(l Lane, q *Query, rd *query, ws *workspace) []Hit {
 	return hits
 }
 
-// merge gives the trusted lane its share of k, the others the rest by score,
-// and what one side leaves to the other.
+// merge gives the trusted lane its share of every stretch of the result, the
+// others the rest by score, and what one side leaves to the other. So the first
+// ten of a hundred are the ten that a search for ten returns.
 func merge(found [laneCount][]Hit, k int, share float64) []Hit {
 	trusted := found[Trusted]
 	var others []Hit
 	for _, hits := range found[Trusted+1:] {
 		others = append(others, hits...)
 	}
-	slices.SortStableFunc(others, func(a, b Hit) int {
-		switch {
-		case a.Score > b.Score:
-			return -1
-		case a.Score < b.Score:
-			return 1
+	slices.SortStableFunc(others, func(a, b Hit) int { return cmp.Compare(b.Score, a.Score) })
+	out := make([]Hit, 0, min(k, len(trusted)+len(others)))
+	for len(out) < cap(out) {
+		due := int((1-share)*float64(len(out)+1) + 1e-9) // places of the others so far
+		if had := len(out) - (len(found[Trusted]) - len(trusted)); len(trusted) == 0 || len(others) > 0 && had < due {
+			out, others = append(out, others[0]), others[1:]
+		} else {
+			out, trusted = append(out, trusted[0]), trusted[1:]
 		}
-		return 0
-	})
-	quota := int(share*float64(k) + 0.5)
-	n := min(len(trusted), max(quota, k-len(others)), k)
-	m := min(len(others), k-n)
-	if m == 0 {
-		return trusted[:n]
 	}
-	return append(slices.Clip(trusted[:n]), others[:m]...)
+	return out
 }

@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -71,7 +72,7 @@ func rows(t testing.TB) []row {
 		}
 	}
 	var raw []struct {
-		ID       string                               `json:"question_id"`
+		ID       string                             `json:"question_id"`
 		Sessions [][]struct{ Role, Content string } `json:"haystack_sessions"`
 	}
 	b, err := os.ReadFile(filepath.Join(dataDir(), "longmemeval/lme_s_instances.json"))
@@ -111,6 +112,16 @@ func rows(t testing.TB) []row {
 			add(row{id, "preference", d.License, d.Text})
 		case d.Kind == "fact":
 			add(row{id, "third_person", d.License, d.Text})
+		}
+	}
+	for _, set := range []struct{ name, licence string }{{"locomo", "CC BY-NC 4.0"}, {"beam_100K_user", "unclear"}} {
+		for _, d := range lines[struct{ ID, Text string }](t, "retrieval/"+set.name+"/docs.jsonl") {
+			text := d.Text
+			if set.name == "locomo" { // "[date] speaker: text"
+				_, text, _ = strings.Cut(text, "] ")
+				_, text, _ = strings.Cut(text, ": ")
+			}
+			add(row{set.name + "/" + d.ID, set.name, set.licence, text})
 		}
 	}
 	return out
