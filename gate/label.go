@@ -225,8 +225,11 @@ func stem(w string) string {
 	if !ascii(w) || len(w) < 4 {
 		return w
 	}
+	if base, ok := strings.CutSuffix(w, "'s"); ok {
+		return strings.TrimSuffix(base, "e") // "Alexis's" too
+	}
 	for _, e := range []struct{ end, to string }{
-		{"'s", ""}, {"ies", "y"}, {"sses", "ss"}, {"ches", "ch"}, {"shes", "sh"}, {"xes", "x"}, {"s", ""}, {"ied", "y"}, {"ing", ""}, {"ed", ""}, {"ly", ""},
+		{"ies", "y"}, {"sses", "ss"}, {"ches", "ch"}, {"shes", "sh"}, {"xes", "x"}, {"s", ""}, {"ied", "y"}, {"ing", ""}, {"ed", ""}, {"ly", ""},
 	} {
 		if base, ok := strings.CutSuffix(w, e.end); ok && len(base) >= 3 && !strings.HasSuffix(base+e.to, "s") {
 			w = base + e.to
