@@ -32,6 +32,10 @@ func (p *Policy) checkHidden(pr gate.Proposal, f *form, fs []gate.Finding) []gat
 	return fs
 }
 
+// errand marks, until Check has looked at the label, a sink that is a mail
+// address.
+const errand = "errand"
+
 // checkForm reads what a text would do, and what its decoded parts would.
 // spans says whether the form's offsets are the candidate's own.
 func (p *Policy) checkForm(s *scan, f *form, spans bool, fs []gate.Finding) []gate.Finding {
@@ -48,7 +52,10 @@ func (p *Policy) checkForm(s *scan, f *form, spans bool, fs []gate.Finding) []ga
 			Finding: tenet.Finding{Check: "effect", Code: e.code},
 			Effect:  e.effect, Persists: e.persists, Negated: e.negated && !hard,
 		}
-		if e.effect == gate.E3 {
+		switch {
+		case e.errand:
+			g.Check = errand
+		case e.effect == gate.E3:
 			g.Check = "structure"
 		}
 		if spans {

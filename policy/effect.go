@@ -197,6 +197,7 @@ type effectFinding struct {
 	effect            gate.Effect
 	start, end        int // bytes of the detection text
 	persists, negated bool
+	errand            bool // a sink that is a mail address, as in "send invites to me@example.org"
 }
 
 // effects classifies a text: every feature found, strongest effects included.
@@ -250,6 +251,7 @@ func (l *lexicon) ruled(s *scan, sen sentence, cls []clauseRange, out []effectFi
 				continue
 			}
 			f.negated = l.negatedOutside(s, sen, m)
+			f.errand, f.persists = mailOnly(s, m), sen.persists
 			if s.any(int(m.start), int(m.end), l.tag.first) {
 				f.effect = gate.E2 // "send my receipts to ...": a person's own errand, to be confirmed
 			}
@@ -303,6 +305,18 @@ func (l *lexicon) objectEnd(s *scan, c clauseRange) int {
 
 func (l *lexicon) negatedOutside(s *scan, sen sentence, m match) bool {
 	return s.any(sen.start, int(m.start), l.tag.negation) || s.any(int(m.end), sen.end, l.tag.negation)
+}
+
+// mailOnly reports whether the addresses of a match are mail addresses.
+func mailOnly(s *scan, m match) bool {
+	found := false
+	for _, t := range s.tokens[m.start:m.end] {
+		if t.kind == url || t.kind == domain {
+			return false
+		}
+		found = found || t.kind == mail
+	}
+	return found
 }
 
 func clauseAt(cls []clauseRange, i int) clauseRange {

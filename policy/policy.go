@@ -124,6 +124,14 @@ func (p *Policy) Check(pr gate.Proposal) []gate.Finding {
 		if cat, ok := strings.CutPrefix(string(fs[i].Code), "PII:"); ok && fs[i].Check == "secret" {
 			p.decidePII(&fs[i], Category(cat), pr) // cards and IBANs, found on the way
 		}
+		if fs[i].Check == errand {
+			fs[i].Check = "structure"
+			if pr.Label >= tenet.LabelUserStated {
+				// "Send invites to lea@example.org": the person's own errand
+				// is for them to confirm, not refused for good.
+				fs[i].Effect = min(fs[i].Effect, gate.E2)
+			}
+		}
 	}
 	return fs
 }

@@ -35,3 +35,22 @@ func TestTrickyPreferencesAreKept(t *testing.T) {
 		t.Error("more than 2% held")
 	}
 }
+
+// TestFreshParaphrasesAreReported prints what texts that no rule was written
+// for come to. It is never gated and never tuned on: origin stops
+// paraphrases, word lists do not. Write a new set for each release.
+func TestFreshParaphrasesAreReported(t *testing.T) {
+	g := gate.New(Default())
+	rates := map[string]*tally{}
+	for _, r := range readRows(t, filepath.Join("testdata", "paraphrases.jsonl")) {
+		v, err := Offer(g, "user", r.Text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if rates[r.Lang] == nil {
+			rates[r.Lang] = &tally{}
+		}
+		rates[r.Lang].add(v.Outcome)
+	}
+	printRates(t, "user", rates)
+}

@@ -57,6 +57,46 @@ func TestSpokenSecretsAreFoundAndLookAlikesAreNot(t *testing.T) {
 	}
 }
 
+// TestSecretsWrittenForTheProject is the same claim on our own list, in more
+// languages and with more look-alikes.
+func TestSecretsWrittenForTheProject(t *testing.T) {
+	b, err := os.ReadFile(filepath.Join("testdata", "secrets.rot13.txt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	n, missed, flagged := 0, 0, 0
+	for line := range strings.Lines(string(b)) {
+		if line[0] == '#' {
+			continue
+		}
+		n++
+		text := rot13(strings.TrimSpace(line[2:]))
+		_, codes := Redact(text)
+		switch {
+		case line[0] == 'S' && len(codes) == 0:
+			missed++
+			t.Logf("missed %q", text)
+		case line[0] == 'N' && len(codes) > 0:
+			flagged++
+			t.Logf("flagged %v %q", codes, text)
+		}
+	}
+	t.Logf("%d lines: %d missed, %d flagged", n, missed, flagged)
+	if missed+flagged > 0 {
+		t.Fail()
+	}
+}
+
+func TestRedactionKeepsTheRestOfTheText(t *testing.T) {
+	got, codes := Redact("Hi! My wifi password is Tulip!Field92, see you at 8.")
+	if got != "Hi! My wifi password is [SECRET:spoken-password], see you at 8." || len(codes) != 1 {
+		t.Errorf("%q %v", got, codes)
+	}
+	if got, codes := Redact("nothing here"); got != "nothing here" || codes != nil {
+		t.Errorf("%q %v", got, codes)
+	}
+}
+
 func TestBenignMemoryHoldsNoSecrets(t *testing.T) {
 	rows := readRows(t, filepath.Join(dataDir(t), "gate", "benign_memory.jsonl"))
 	flagged := 0
