@@ -115,7 +115,9 @@ func (s *sentence) boundary(i int) bool {
 		return true
 	}
 	switch s.word(i) {
-	case ",", ";", ":", ")", "(", "-", "\u2013", "\u2014", "&":
+	case "-": // a dash, not the sign inside "sub-200ms"
+		return i == 0 || s.tokens[i-1].end < s.tokens[i].start || i+1 < len(s.tokens) && s.tokens[i].end < s.tokens[i+1].start
+	case ",", ";", ":", ")", "(", "\u2013", "\u2014", "&":
 		return true
 	case "and", "but", "so", "because", "although", "though", "while", "which", "since", "yet":
 		return true
