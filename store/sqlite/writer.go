@@ -12,7 +12,8 @@ import (
 // writer runs write functions in immediate transactions on the one writing
 // connection. Functions that arrive while another transaction runs wait and
 // share the next one, each in a savepoint of its own, so that many goroutines
-// pay for one flush to disk. There is no goroutine of its own: the first who
+// pay for one flush to disk: 32 writers were 2 to 5 times faster than one by
+// one (BenchmarkApplyParallel). There is no goroutine of its own: the first who
 // comes leads, and hands over to whoever waits.
 type writer struct {
 	conn
