@@ -309,7 +309,7 @@ var grammar = compiled([]rule{
 		"i ~ prefer <left> rather|instead than|of <right>",
 		"i ~ like <left> more|better than <right>",
 	}},
-	{key: "preference", take: "np", whole: true, says: []string{"i ~ prefer <np>"}},
+	{key: "preference", take: "np", whole: true, says: []string{"i ~ prefer <np:absolute>"}},
 	{key: "preference", take: "np", whole: true, op: end, says: []string{"i no longer prefer <np>", "i do not prefer <np> any? more|anymore"}},
 	{key: "favorite.{thing}", take: "np", whole: true, says: []string{
 		"my current|absolute? favorite|favourite <thing> is|are|'s ~ <np>",

@@ -31,6 +31,8 @@ func TestTheGrammarReadsWhatItSays(t *testing.T) {
 		{"I'm researching the new hybrid model of my car.", ``},
 		{"I'm a software engineer, specifically a backend developer, and I like it.", `occupation="software engineer"`},
 		{"I prefer small, quiet hotels.", ``},
+		{"I prefer quieter places.", ``},
+		{"I prefer a balanced diet: fish and rice.", ``},
 		{"I prefer holistic and natural remedies over drugs.", ``},
 		{"I prefer natural light, and I hate lamps.", `preference="natural light"`},
 		{"I started a new job as a PA three months ago.", `occupation="pa" from 2026-01-16`},

@@ -132,9 +132,9 @@ func (s *sentence) complete(i int) bool {
 		return true
 	}
 	switch s.word(i) {
-	case ";", "(", ")", ":", "but", "because", "so", "although", "though", "while", "since":
+	case ";", ")", "but", "because", "so", "although", "though", "while", "since":
 		return true
-	case "which":
+	case "which", "(", ":", "-", "\u2013", "\u2014": // explained by what follows
 		return false
 	}
 	for i < len(s.tokens) && s.boundary(i) {

@@ -39,6 +39,7 @@ var readers = map[string]reader{
 	"job":          job,
 	"thing":        thing,
 	"np":           np(6),
+	"absolute":     absolute,
 	"left":         np(5),
 	"right":        np(5),
 	"way":          oneOf(set("email|e-mail|emails|text|texts|texting|sms|phone|phone calls|calls|whatsapp|chat|letter|post|mail"), 2, lower),
@@ -433,6 +434,17 @@ func favoriteOf(s *sentence, i, j int) string {
 		w = base
 	}
 	return strings.ReplaceAll(w, " ", "_")
+}
+
+// comparatives need the thing they are compared with.
+var comparatives = set(`quieter|smaller|larger|bigger|shorter|longer|cheaper|cleaner|simpler|lighter|darker|warmer|cooler|slower|faster|older|newer
+easier|healthier|busier|spicier|fancier|heavier|happier|better|less|fewer|softer|stronger|weaker|higher|lower|brighter|colder|hotter|closer|nicer|safer`)
+
+func absolute(s *sentence, i int) []capture {
+	if comparatives[s.word(i)] {
+		return nil
+	}
+	return np(6)(s, i)
 }
 
 // np reads a plain phrase of at most so many words that ends where the clause
