@@ -106,14 +106,17 @@ func visible(s string, prev []int32) (string, []int32) {
 		seg := it.Next()
 		for len(seg) > 0 {
 			r, n := utf8.DecodeRune(seg)
-			if unicode.Is(unicode.Mn, r) {
+			hidden := invisible(r)
+			switch {
+			case hidden: // what shows nothing ends no stack of marks
+			case unicode.Is(unicode.Mn, r):
 				marks++
-			} else {
+			default:
 				marks = 0
 			}
 			// No script stacks more than four marks on a letter; the rest is
 			// there to hide or to cost time.
-			if !invisible(r) && marks <= 4 {
+			if !hidden && marks <= 4 {
 				out = append(out, seg[:n]...)
 				for range n {
 					off = append(off, pos)

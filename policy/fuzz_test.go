@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"math/rand/v2"
 	"reflect"
 	"strings"
 	"testing"
@@ -56,4 +57,31 @@ func FuzzCheckIsPureAndNeverPanics(f *testing.F) {
 		p.Redact(s)
 		p.Retention(s)
 	})
+}
+
+// alphabet holds what canonicalisation has to cope with.
+var alphabet = []rune("aeiIoABzı İßſ  \n\t.,'-\"<[{&%#=:/\\ug0159аеоіІѕΑαΙικ\u0301\u0300\u0345\u034f\u00ad\u200b\u200c\u200d\u200e\u202e\u2066\ufe0f\ufeff" +
+	"ﬁ㎏½Ｉｇ①ℋ가각각ㅤक्षिจำ学。、مرحָּ👍🏽\U000e0041\U000e007f\u2028\u1e9e\u0130ŉǰΐ\u1fb3ﷺ\u2126\u212a")
+
+// TestCanonicalFormIsAFixedPoint tries random texts, so that every run of the
+// suite does some of what the fuzz target does.
+func TestCanonicalFormIsAFixedPoint(t *testing.T) {
+	r := rand.New(rand.NewPCG(7, 12))
+	for n := range 10000 {
+		var b strings.Builder
+		for range 1 + r.IntN(24) {
+			c := alphabet[r.IntN(len(alphabet))]
+			for range 1 + r.IntN(2)*r.IntN(7) {
+				b.WriteRune(c)
+			}
+			if r.IntN(3) == 0 {
+				b.WriteByte(' ')
+			}
+		}
+		s := b.String()
+		f := canonicalise(s)
+		if again := canonicalise(f.text); again.text != f.text {
+			t.Fatalf("text %d: %+q\n-> %+q\n-> %+q", n, s, f.text, again.text)
+		}
+	}
 }
