@@ -41,7 +41,8 @@ func fails(t *testing.T, c clause, b Backend) bool {
 	go func() {
 		defer close(done)
 		defer func() {
-			if recover() != nil {
+			if p := recover(); p != nil {
+				t.Logf("%s panics: %v", c.name, p)
 				w.Fail()
 			}
 		}()
@@ -249,6 +250,7 @@ func TestBrokenLedgersAreNoticed(t *testing.T) {
 				d.rows[i].textOut = 0
 			}
 		}), "ChangesAreIncremental"},
+		{"who asked is forgotten", before(func(p *gate.Plan) { p.Actor = "" }), "DeniedIsAnEntryOnly ChainVerifies"},
 		{"an entry says something else", after(func(d *durable) { d.chain[len(d.chain)-1].Codes = []tenet.Code{"OTHER"} }), "ChainVerifies"},
 		{"a hold can be settled twice", after(func(d *durable) {
 			for i := range d.holds {

@@ -44,6 +44,7 @@ var ledgerClauses = []clause{
 	{"StageAdvancesCursorOnce", stageAdvancesCursorOnce},
 	{"ExpiryDropsTextOnly", expiryDropsTextOnly},
 	{"LargeAndOddTextIsKept", largeAndOddTextIsKept},
+	{"DeniedIsAnEntryOnly", deniedIsAnEntryOnly},
 }
 
 func zeroDecisionIsRefused(t testing.TB, b Backend) {

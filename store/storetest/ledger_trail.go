@@ -378,3 +378,22 @@ func knownTimeIsStrictlyIncreasing(t testing.TB, b Backend) {
 		}
 	}
 }
+
+func deniedIsAnEntryOnly(t testing.TB, b Backend) {
+	r := rigOn(t, b.Ledger(t), mustScope(t, "acme", tenet.WholeTenant()), nil)
+	for range 2 { // every attempt is an entry of its own
+		d, err := r.g.Denied(r.agent, "facts", "another tenant", r.now)
+		must(t, err)
+		if a := r.apply(d)[0]; a.Replayed || a.Verdict.Outcome != 0 {
+			t.Errorf("applied: %+v", a)
+		}
+	}
+	es := must2(r.l.Audit(ctx, r.scope, 1, 10))(t)
+	if len(es) != 2 || es[1].Action != "deny" || es[1].Actor != "agent:test" || es[1].Ref != "facts" || es[1].Why != "another tenant" {
+		t.Errorf("the entries: %+v", es)
+	}
+	same(t, "facts", len(r.facts(at(r.now))), 0)
+	same(t, "held", len(r.held()), 0)
+	same(t, "the text position", r.head().Text, uint64(0))
+	r.verified()
+}

@@ -15,7 +15,7 @@ import (
 )
 
 // steps is how many operations a model run makes.
-const steps = 250
+const steps = 150
 
 // seeded prints the seed of a run; TENET_SEED replaces it, to repeat one.
 func seeded(t testing.TB, seed uint64) *rand.Rand {

@@ -18,7 +18,11 @@ func oracle() Backend {
 func TestOraclePassesTheSuite(t *testing.T) { Run(t, oracle()) }
 
 func TestModelAgreesWithItself(t *testing.T) {
-	for seed := range uint64(3) {
-		t.Run("", func(t *testing.T) { Model(t, oracle().Ledger, seed) })
+	for seed := range uint64(2) {
+		t.Run("", func(t *testing.T) {
+			t.Parallel()
+			Model(t, oracle().Ledger, seed)
+			ModelSessions(t, oracle().Sessions, seed)
+		})
 	}
 }

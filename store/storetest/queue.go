@@ -274,6 +274,11 @@ func sweepEndsAndRemoves(t testing.TB, b Backend) {
 	if l := d.lease("w"); l != nil {
 		t.Errorf("a swept session is due: %+v", l)
 	}
+	// What is served late does not outlive the next sweep.
+	if err := d.s.Serve(ctx, d.scope, tenet.Receipt{ID: "late", Session: "short", At: d.now}); err == nil {
+		must2(d.s.Sweep(ctx, d.now.Add(time.Minute)))(t)
+	}
+	same(t, "receipts served late", len(must2(d.s.Receipts(ctx, d.scope, "short"))(t)), 0)
 }
 
 func ttlNeverRemovesUnconsolidated(t testing.TB, b Backend) {
