@@ -3,7 +3,6 @@ package httpapi
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
 	"net/http"
 	"reflect"
 	"slices"
@@ -81,7 +80,7 @@ func (a *API) describe(op operation, p place, in *decoder, answer *huma.Schema) 
 	if op.once != onceIgnored {
 		one, most := 1, maxOnceKey
 		o.Parameters = append(o.Parameters, &huma.Param{Name: onceHeader, In: "header", Required: op.once == onceRequired,
-			Description: "makes a retry harmless for 24 hours", Schema: &huma.Schema{Type: huma.TypeString, MinLength: &one, MaxLength: &most, Pattern: `^[!#-\[\]-~]+$`}})
+			Description: "makes a retry harmless for 24 hours", Schema: &huma.Schema{Type: huma.TypeString, MinLength: &one, MaxLength: &most, Pattern: `^[ -~]*$`}})
 	}
 	statuses := map[int]bool{}
 	for _, s := range []int{http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusInternalServerError, http.StatusServiceUnavailable} {
@@ -121,11 +120,23 @@ func idParam(name, doc string) *huma.Param {
 		Schema: &huma.Schema{Type: huma.TypeString, MinLength: &one, MaxLength: &most}}
 }
 
+// nullableBytes documents what encoding/json does with absent bytes in answers.
+// Requests have types of this package, where null is no bytes.
+func nullableBytes(r huma.Registry) {
+	own := reflect.TypeFor[API]().PkgPath()
+	for name, s := range r.Map() {
+		if r.TypeFromRef("#/components/schemas/"+name).PkgPath() == own {
+			continue
+		}
+		for _, p := range s.Properties {
+			p.Nullable = p.Nullable || p.ContentEncoding == "base64"
+		}
+	}
+}
+
 // serveDocument writes the finished document once and serves it.
 func (a *API) serveDocument() error {
-	for _, name := range slices.Sorted(maps.Keys(a.registry.Map())) {
-		a.registry.Map()[name].PrecomputeMessages()
-	}
+	nullableBytes(a.registry)
 	raw, err := json.Marshal(a.document)
 	if err != nil {
 		return tenet.Errorf(tenet.Internal, "openapi", "the document does not encode: %s", fmt.Sprintf("%T", err))
