@@ -78,6 +78,11 @@ type piiRules struct {
 	mail, phone, phoneWord, house, street, ssn, idWord, nino, cpf, birth, geo, ip, chinese, dni, fiscal *regexp.Regexp
 }
 
+// all are the expressions in a fixed order, for the digest.
+func (p *piiRules) all() []any {
+	return []any{p.mail, p.phone, p.phoneWord, p.house, p.street, p.ssn, p.idWord, p.nino, p.cpf, p.birth, p.geo, p.ip, p.chinese, p.dni, p.fiscal}
+}
+
 func newPII() *piiRules {
 	re := regexp.MustCompile
 	return &piiRules{

@@ -128,6 +128,9 @@ func TestConfigIsChecked(t *testing.T) {
 		}
 	}
 	a, _ := New(Config{})
+	if again, _ := New(Config{}); again.Version() != a.Version() {
+		t.Error("two policies of one configuration have two versions")
+	}
 	b, err := New(Config{UnknownKeys: Hold})
 	if err != nil || a.Version() == b.Version() || a.Version() != builtin().Version() {
 		t.Errorf("the version does not follow the configuration: %v", err)

@@ -23,7 +23,8 @@ import (
 	"github.com/tenet-memory/tenet/gate"
 )
 
-// engineVersion changes when the code that reads the rule data does.
+// engineVersion changes when code that judges does; data and expressions are
+// in the digest by themselves.
 const engineVersion = "policy/1"
 
 //go:embed lexicon.txt
@@ -81,6 +82,16 @@ func New(c Config) (*Policy, error) {
 	fmt.Fprintln(h, engineVersion)
 	h.Write([]byte(lexiconData))
 	h.Write(gitleaksData)
+	for _, s := range p.shapes {
+		fmt.Fprintln(h, s.code, s.re)
+	}
+	for _, r := range p.secrets.spoken {
+		fmt.Fprintln(h, r.code, r.words, r.re, r.alt, r.before)
+	}
+	fmt.Fprintln(h, p.pii.all()...)
+	for _, k := range slices.Sorted(maps.Keys(confusables)) {
+		fmt.Fprintf(h, "%c%c", k, confusables[k])
+	}
 	conf, err := json.Marshal(c)
 	if err != nil {
 		return nil, tenet.Errorf(tenet.Internal, "policy", "configuration cannot be encoded")
