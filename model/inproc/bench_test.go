@@ -7,7 +7,7 @@ import (
 	"github.com/tenet-memory/tenet/model"
 )
 
-// The sentence has 25 tokens with its prefix, the median of chat turns.
+// The sentence has 23 tokens with its prefix, a short chat turn.
 const sentence = "Caroline: I went to the support group yesterday and the stories people told there were so powerful."
 
 func BenchmarkPassages(b *testing.B) {

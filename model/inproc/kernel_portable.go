@@ -6,42 +6,28 @@ import (
 )
 
 // portable is the reference: what the assembly must reproduce.
-func portable() kernel { return kernel{"portable", dot8, dot16, largest, round} }
+func portable() kernel { return kernel{"portable", dotRows[int8], dotRows[int16], largest, round} }
 
-func dot8(x *int16, xs int, w *int8, ws int, k int, out *[8]int32) {
-	xr := unsafe.Slice(x, 3*xs+k)
-	wr := unsafe.Slice(w, ws+k)
-	for j := range 2 {
-		row := wr[j*ws : j*ws+k]
-		a, b, c, d := xr[:k], xr[xs:xs+k], xr[2*xs:2*xs+k], xr[3*xs:3*xs+k]
-		var s0, s1, s2, s3 int32
-		for i, q := range row {
-			v := int32(q)
-			s0 += v * int32(a[i])
-			s1 += v * int32(b[i])
-			s2 += v * int32(c[i])
-			s3 += v * int32(d[i])
-		}
-		out[4*j], out[4*j+1], out[4*j+2], out[4*j+3] = s0, s1, s2, s3
+func dotRows[W int8 | int16](x *int16, xs int, w *W, ws int, k int, out *[8]int32) {
+	xr, wr := unsafe.Slice(x, 3*xs+k), unsafe.Slice(w, ws+k)
+	u, v := wr[:k], wr[ws:ws+k]
+	// Slices of one visible length: the compiler then drops the bounds checks.
+	a, b, c, d := xr[:k][:len(u)], xr[xs : xs+k][:len(u)], xr[2*xs : 2*xs+k][:len(u)], xr[3*xs : 3*xs+k][:len(u)]
+	v = v[:len(u)]
+	var s0, s1, s2, s3, t0, t1, t2, t3 int32
+	for i := range u {
+		p, q := int32(u[i]), int32(v[i])
+		x0, x1, x2, x3 := int32(a[i]), int32(b[i]), int32(c[i]), int32(d[i])
+		s0 += p * x0
+		s1 += p * x1
+		s2 += p * x2
+		s3 += p * x3
+		t0 += q * x0
+		t1 += q * x1
+		t2 += q * x2
+		t3 += q * x3
 	}
-}
-
-func dot16(x *int16, xs int, w *int16, ws int, k int, out *[8]int32) {
-	xr := unsafe.Slice(x, 3*xs+k)
-	wr := unsafe.Slice(w, ws+k)
-	for j := range 2 {
-		row := wr[j*ws : j*ws+k]
-		a, b, c, d := xr[:k], xr[xs:xs+k], xr[2*xs:2*xs+k], xr[3*xs:3*xs+k]
-		var s0, s1, s2, s3 int32
-		for i, q := range row {
-			v := int32(q)
-			s0 += v * int32(a[i])
-			s1 += v * int32(b[i])
-			s2 += v * int32(c[i])
-			s3 += v * int32(d[i])
-		}
-		out[4*j], out[4*j+1], out[4*j+2], out[4*j+3] = s0, s1, s2, s3
-	}
+	*out = [8]int32{s0, s1, s2, s3, t0, t1, t2, t3}
 }
 
 func largest(x *float32, n int) float32 {
