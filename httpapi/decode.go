@@ -213,7 +213,7 @@ func (d *decoder) decodeBody(bad *problemError, body []byte, f reflect.Value) {
 		return
 	}
 	d.check(bad, d.schema, "body", any)
-	d.checkNulls(bad, d.schema, "body", any)
+	d.checkStrictly(bad, d.schema, "body", any)
 	if len(bad.fields) > 0 {
 		return
 	}
@@ -249,9 +249,10 @@ func (d *decoder) check(bad *problemError, s *huma.Schema, where string, v any) 
 	}
 }
 
-// checkNulls finds nulls where the schema has none: huma's check takes a null
-// for an absent optional field, the document does not.
-func (d *decoder) checkNulls(bad *problemError, s *huma.Schema, where string, v any) {
+// checkStrictly finds what huma's check lets pass and the document does not: a
+// null for an absent optional field, and a field in other letters, which Go's
+// decoder would take for the real one.
+func (d *decoder) checkStrictly(bad *problemError, s *huma.Schema, where string, v any) {
 	if s.Ref != "" {
 		s = d.registry.SchemaFromRef(s.Ref)
 	}
@@ -261,15 +262,17 @@ func (d *decoder) checkNulls(bad *problemError, s *huma.Schema, where string, v 
 			bad.add(where, "null is not a "+s.Type)
 		}
 	case map[string]any:
-		for name, p := range s.Properties {
-			if member, given := x[name]; given {
-				d.checkNulls(bad, p, where+"."+name, member)
+		for name, member := range x {
+			if p, known := s.Properties[name]; known {
+				d.checkStrictly(bad, p, where+"."+name, member)
+			} else if s.AdditionalProperties == false && len(bad.fields) == 0 {
+				bad.add(where, validation.MsgUnexpectedProperty)
 			}
 		}
 	case []any:
 		if s.Items != nil {
 			for i, item := range x {
-				d.checkNulls(bad, s.Items, where+"["+strconv.Itoa(i)+"]", item)
+				d.checkStrictly(bad, s.Items, where+"["+strconv.Itoa(i)+"]", item)
 			}
 		}
 	}

@@ -128,11 +128,7 @@ func (a *API) sessionRoutes() {
 					return messages{}, err
 				}
 			}
-			s, err := a.mem.Session(ctx, c.by, c.scope, tenet.SessionID(r.Session))
-			if err != nil {
-				return messages{}, err
-			}
-			kept, err := s.Append(ctx, ms...)
+			kept, err := a.mem.Append(ctx, c.by, c.scope, tenet.SessionID(r.Session), ms...)
 			return messages{kept}, err
 		})
 	add(a, operation{id: "messages", method: "GET", path: base + "/messages", who: hotPath, also: notFound, summary: "Messages in order of position"},
@@ -181,11 +177,7 @@ func (a *API) sessionRoutes() {
 			if err != nil {
 				return proposalOut{}, err
 			}
-			s, err := a.mem.Session(ctx, c.by, c.scope, tenet.SessionID(r.Session))
-			if err != nil {
-				return proposalOut{}, err
-			}
-			id, err := s.Propose(ctx, cand)
+			id, err := a.mem.Propose(ctx, c.by, tenet.SessionID(r.Session), cand)
 			return proposalOut{id}, err
 		})
 	add(a, operation{id: "endSession", method: "POST", path: base + "/end", who: hotPath, also: notFound, wait: true,

@@ -130,6 +130,37 @@ func (s *Session) Append(ctx context.Context, ms ...tenet.Message) ([]tenet.Mess
 	})
 }
 
+// Append appends to a conversation by its id, making it when it is new. Unlike
+// Session and then Append, a message that cannot be kept leaves nothing behind.
+func (m *Memory) Append(ctx context.Context, by tenet.Principal, scope tenet.Scope, id tenet.SessionID, ms ...tenet.Message) ([]tenet.Message, error) {
+	for _, msg := range ms {
+		if err := checkMessage(msg); err != nil {
+			return nil, err
+		}
+	}
+	s, err := m.Session(ctx, by, scope, id)
+	if err != nil {
+		return nil, err
+	}
+	return s.Append(ctx, ms...)
+}
+
+// Propose is Append for a candidate.
+func (m *Memory) Propose(ctx context.Context, by tenet.Principal, id tenet.SessionID, c tenet.Candidate) (tenet.CandidateID, error) {
+	if err := reach("propose", by, c.Scope); err != nil {
+		return "", err
+	}
+	orElse(&c.ID, tenet.CandidateID(newID()))
+	if err := c.Check(); err != nil {
+		return "", err
+	}
+	s, err := m.Session(ctx, by, c.Scope, id)
+	if err != nil {
+		return "", err
+	}
+	return s.Propose(ctx, c)
+}
+
 func withoutText(ms []tenet.Message) []tenet.Message {
 	ms = slices.Clone(ms)
 	for i := range ms {
