@@ -160,15 +160,8 @@ func skeleton(s string, prev []int32) (string, []int32) {
 		}
 		return prev[i]
 	}
-	change := false
-	for _, r := range s {
-		if r >= 'A' && r <= 'Z' || r >= utf8.RuneSelf {
-			change = true
-			break
-		}
-	}
-	if !change {
-		return s, prev
+	if isASCII(s) {
+		return strings.ToLower(s), prev // byte for byte, so offsets stay
 	}
 	out := make([]byte, 0, len(s))
 	off := make([]int32, 0, len(s)+1)

@@ -266,6 +266,7 @@ func splitPattern(s string) []string {
 // byteTrie finds spellings. Each node lists its children by byte.
 type byteTrie struct {
 	nodes []trieNode
+	root  [256]int32 // the first byte decides among many, so it has a table
 	ids   int32
 }
 
@@ -290,6 +291,9 @@ func (t *byteTrie) add(w string, prefix bool) int32 {
 			k = int32(len(t.nodes))
 			t.nodes = append(t.nodes, trieNode{})
 			t.nodes[n].kids = append(t.nodes[n].kids, trieEdge{w[i], k})
+			if n == 0 {
+				t.root[w[i]] = k
+			}
 		}
 		n = k
 	}
@@ -305,6 +309,9 @@ func (t *byteTrie) add(w string, prefix bool) int32 {
 }
 
 func (t *byteTrie) child(n int32, b byte) int32 {
+	if n == 0 {
+		return t.root[b]
+	}
 	for _, e := range t.nodes[n].kids {
 		if e.b == b {
 			return e.node
