@@ -189,6 +189,7 @@ func TestModelAgrees(t *testing.T) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
 			storetest.Model(t, func(t testing.TB) store.Ledger { return fresh(t) }, seed)
+			storetest.ModelSessions(t, func(t testing.TB) store.Sessions { return fresh(t) }, seed)
 		})
 	}
 }

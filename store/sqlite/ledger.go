@@ -173,7 +173,7 @@ func (db *DB) State(ctx context.Context, scope tenet.Scope, q gate.Query, now ti
 
 func (s subject) state(ctx context.Context, c conn, q gate.Query, now time.Time) (st gate.State, err error) {
 	if where, args := s.believed(q); where != "" {
-		if st.Open, err = s.records(ctx, c, where, args...); err != nil {
+		if st.Open, err = s.records(ctx, c, where+` ORDER BY valid_from, id`, args...); err != nil {
 			return st, err
 		}
 	}
@@ -199,16 +199,16 @@ func (s subject) believed(q gate.Query) (string, []any) {
 	switch {
 	case q.Tier == 0:
 	case q.Key != "" && q.Signature != "":
-		return `INDEXED BY records_believed WHERE scope = ? AND tier = ? AND key = ? AND key <> '' AND signature = ?` + open + ` ORDER BY valid_from, id`,
+		return `INDEXED BY records_believed WHERE scope = ? AND tier = ? AND key = ? AND key <> '' AND signature = ?` + open,
 			[]any{s.id, int64(q.Tier), q.Key, q.Signature, since}
 	case q.Key != "":
-		return `INDEXED BY records_believed WHERE scope = ? AND tier = ? AND key = ? AND key <> ''` + open + ` ORDER BY valid_from, id`,
+		return `INDEXED BY records_believed WHERE scope = ? AND tier = ? AND key = ? AND key <> ''` + open,
 			[]any{s.id, int64(q.Tier), q.Key, since}
 	case q.Signature != "" && q.Tier == tenet.TierNote:
-		return `INDEXED BY records_signature WHERE scope = ? AND tier = 2 AND signature = ?` + open + ` ORDER BY valid_from, id`,
+		return `INDEXED BY records_signature WHERE scope = ? AND tier = 2 AND signature = ?` + open,
 			[]any{s.id, q.Signature, since}
 	case q.Signature != "": // no gate asks for this
-		return `WHERE scope = ? AND tier = ? AND signature = ?` + open + ` ORDER BY valid_from, id`,
+		return `WHERE scope = ? AND tier = ? AND signature = ?` + open,
 			[]any{s.id, int64(q.Tier), q.Signature, since}
 	}
 	return "", nil

@@ -360,7 +360,11 @@ func (db *DB) Serve(ctx context.Context, scope tenet.Scope, r tenet.Receipt) err
 		if err != nil {
 			return err
 		}
-		return c.exec(`INSERT INTO receipts (scope, sid, at, body) VALUES (?, ?, ?, ?)`, s.subject.id, s.sid, start(r.At), e.b)
+		if err := c.exec(`INSERT INTO receipts (scope, sid, at, body) VALUES (?, ?, ?, ?)`, s.subject.id, s.sid, start(r.At), e.b); err != nil || s.EndedAt.IsZero() {
+			return err
+		}
+		// The log may be gone already: what is served late goes with the next sweep.
+		return c.exec(`UPDATE sessions SET expires_at = ? WHERE sid = ?`, expiry(s.LastAt, s.TTL), s.sid)
 	})
 }
 
