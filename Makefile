@@ -8,9 +8,8 @@ SHELL    := /bin/sh
 STORE    ?= data/tenet.db
 FUZZTIME ?= 60s
 
-# A container may have no HOME and CI has an empty cache: Go needs a place.
+# A container may have no HOME, and Go needs a place for its caches.
 export HOME    ?= /tmp
-export GOCACHE ?= $(shell go env GOCACHE 2>/dev/null | grep . || echo /tmp/go-build)
 export GOFLAGS ?= -buildvcs=false
 
 .PHONY: run build test bench fuzz lint clean
