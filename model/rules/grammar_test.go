@@ -188,3 +188,16 @@ func TestACorrectionTakesTheOldValuesPlace(t *testing.T) {
 		}
 	}
 }
+
+// TestAStatedStartHoldsAlsoWhenItIsSaid: "I moved to Oslo in March" says where
+// the user lives today, whatever was said of the time between.
+func TestAStatedStartHoldsAlsoWhenItIsSaid(t *testing.T) {
+	t.Parallel()
+	cs := extract(t, user("I moved to Oslo in March."))
+	if len(cs) != 2 || cs[0].Valid.From.IsZero() || !cs[1].Valid.From.IsZero() || string(cs[0].Value) != string(cs[1].Value) {
+		t.Errorf("proposed %+v", cs)
+	}
+	if cs := extract(t, user("I've been allergic to nuts since 2019.")); len(cs) != 1 {
+		t.Errorf("of a key with many values %d are proposed", len(cs))
+	}
+}

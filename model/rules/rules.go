@@ -66,6 +66,10 @@ func (x Extractor) Extract(ctx context.Context, st model.Stretch) ([]tenet.Candi
 		}
 		for _, f := range r.facts {
 			out = append(out, f.candidate())
+			if f.still() {
+				f.at = moment{}
+				out = append(out, f.candidate())
+			}
 		}
 	}
 	return out, nil
@@ -89,6 +93,15 @@ type fact struct {
 	// What a correction needs: the slot that read the value, and the value as
 	// it was written.
 	slot, written string
+}
+
+// still reports whether a second candidate has to say that the value holds
+// when it is said. "I moved to Oslo in May" states a start and, beside it, that
+// it is so today: what was said in between of another city must not remain the
+// current value. Where nothing was, the second only corroborates the first.
+func (f fact) still() bool {
+	k, _ := Lookup(f.key)
+	return f.op == assert && f.key != "" && !k.Many && !f.at.from.IsZero() && len(f.msgs) == 1 && f.at.from.Before(f.msgs[0].Said())
 }
 
 // candidate is what is proposed. Tier and Route are the routing: what has a

@@ -66,8 +66,16 @@ func brief(t testing.TB, c tenet.Candidate) string {
 
 func briefs(t testing.TB, cs []tenet.Candidate) string {
 	var out []string
-	for _, c := range cs {
+	for i, c := range cs {
+		if i > 0 && again(cs[i-1], c) {
+			continue // the same with "and so it is today"
+		}
 		out = append(out, brief(t, c))
 	}
 	return strings.Join(out, "; ")
+}
+
+// again reports whether b says only that a holds when it is said.
+func again(a, b tenet.Candidate) bool {
+	return a.Key != "" && a.Key == b.Key && a.Op == b.Op && string(a.Value) == string(b.Value) && !a.Valid.From.IsZero() && b.Valid.From.IsZero()
 }
