@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"strconv"
 	"time"
 
 	"github.com/tenet-memory/tenet"
@@ -59,11 +60,13 @@ type facts struct {
 	Facts []memory.Fact `json:"facts"`
 }
 
-// header tags the set, so that a client that has it gets a 304.
+// header tags the set, so that a client that has it gets a 304. Of a record
+// only its corroborations change.
 func (f facts) header(h http.Header) {
-	ids := []string{"facts"}
-	for _, fact := range f.Facts {
-		ids = append(ids, string(fact.ID), string(fact.ShadowedBy))
+	ids := make([]string, 1, 1+3*len(f.Facts))
+	ids[0] = "facts"
+	for i := range f.Facts {
+		ids = append(ids, string(f.Facts[i].ID), string(f.Facts[i].ShadowedBy), strconv.Itoa(f.Facts[i].Seen))
 	}
 	h.Set("ETag", quoteTag(ids...))
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/url"
+	"strconv"
 	"time"
 
 	"github.com/go-chi/chi/v5"
@@ -181,14 +182,23 @@ func encode(w http.ResponseWriter, r *http.Request, status int, resp any) error 
 		w.WriteHeader(status)
 		return nil
 	}
+	h.Set("Content-Type", "application/json")
+	if v, ok := resp.(appender); ok {
+		return send(w, status, append(v.appendJSON(make([]byte, 0, 8192)), '\n'))
+	}
 	var buf bytes.Buffer
 	enc := json.NewEncoder(&buf)
 	enc.SetEscapeHTML(false) // memory text is read by people and models, not by browsers
 	if err := enc.Encode(resp); err != nil {
 		return tenet.Errorf(tenet.Internal, "encode", "the answer does not encode")
 	}
-	h.Set("Content-Type", "application/json")
+	return send(w, status, buf.Bytes())
+}
+
+// send gives the length, so that a long answer does not go out in chunks.
+func send(w http.ResponseWriter, status int, data []byte) error {
+	w.Header().Set("Content-Length", strconv.Itoa(len(data)))
 	w.WriteHeader(status)
-	w.Write(buf.Bytes())
+	w.Write(data)
 	return nil
 }

@@ -28,8 +28,8 @@ func (m *Memory) Remember(ctx context.Context, by tenet.Principal, c tenet.Candi
 	if err := reach("remember", by, c.Scope); err != nil {
 		return tenet.Verdict{}, err
 	}
-	if c.ID == "" {
-		c.ID = tenet.CandidateID(newID())
+	if err := nameCandidate("remember", &c); err != nil {
+		return tenet.Verdict{}, err
 	}
 	c.ProposedBy, c.ProposedAt = by.String(), m.now()
 	k, err := m.buildCase(ctx, by, c)
@@ -59,6 +59,19 @@ func (m *Memory) Remember(ctx context.Context, by tenet.Principal, c tenet.Candi
 		return v, m.refusal(ctx, c.Scope, v)
 	}
 	return v, nil
+}
+
+// nameCandidate gives a candidate an id when its caller did not. Ids with a
+// slash are kept for what the gate makes of a record; a caller who could take one
+// could stand in the way of a later write.
+func nameCandidate(op string, c *tenet.Candidate) error {
+	if c.ID == "" {
+		c.ID = tenet.CandidateID(newID())
+	}
+	if strings.Contains(string(c.ID), "/") {
+		return tenet.Errorf(tenet.Invalid, op, "candidate ids must not contain a slash")
+	}
+	return nil
 }
 
 // buildCase collects what a judgement depends on beside the ledger's state.
@@ -220,6 +233,7 @@ func compose(ctx context.Context, r store.Reader, g *gate.Gate, at tenet.AsOf, s
 		if err != nil {
 			return nil, err
 		}
+		all = slices.Grow(all, len(records))
 		for _, rec := range records {
 			f := Fact{Record: rec, Confirmation: rec.Confirmation()}
 			i, taken := winner[rec.Key]

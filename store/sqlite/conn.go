@@ -91,20 +91,31 @@ func (c conn) affect(query string, args ...any) (int64, error) {
 
 // rows runs a reading statement, again while the file is busy.
 func (c conn) rows(ctx context.Context, query string, args ...any) (rs *sql.Rows, err error) {
+	return c.query(ctx, ctx, query, args...)
+}
+
+// query waits for a busy file as long as ctx lives, and runs the statement
+// under during.
+func (c conn) query(ctx, during context.Context, query string, args ...any) (rs *sql.Rows, err error) {
 	err = persist(ctx, func() error {
 		s, err := c.stmt(query)
 		if err != nil {
 			return err
 		}
-		rs, err = s.QueryContext(ctx, args...)
+		rs, err = s.QueryContext(during, args...)
 		return err
 	})
 	return rs, err
 }
 
-// row reads one row into dest; none is sql.ErrNoRows.
+// row reads one row into dest; none is sql.ErrNoRows. It is not interrupted
+// once it runs: a point look-up is shorter than the two goroutines that
+// database/sql and the driver start to watch a context.
 func (c conn) row(ctx context.Context, query string, args []any, dest ...any) error {
-	rs, err := c.rows(ctx, query, args...)
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	rs, err := c.query(ctx, context.WithoutCancel(ctx), query, args...)
 	if err != nil {
 		return err
 	}
