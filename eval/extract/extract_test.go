@@ -199,3 +199,27 @@ func TestTheGateAdmitsWhatIsExtracted(t *testing.T) {
 	}
 	t.Logf("%d judged, not kept: %v", n, held)
 }
+
+// TestTheKeysAgreeWithTheRegistry: where the shipped registry knows a key that
+// the extractor writes, both say the same of it, and none is an operator's.
+func TestTheKeysAgreeWithTheRegistry(t *testing.T) {
+	p, err := policy.New(policy.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var unknown []string
+	for _, k := range rules.Keys {
+		name := k.Name
+		if strings.HasSuffix(name, ".") {
+			name += "x"
+		}
+		spec, known := p.Registry().Lookup(name)
+		switch {
+		case !known:
+			unknown = append(unknown, k.Name)
+		case spec.Many != k.Many || spec.Safety != k.Safety || len(spec.Writers) > 0:
+			t.Errorf("%s: many %v, safety %v; the registry says %+v", k.Name, k.Many, k.Safety, spec)
+		}
+	}
+	t.Logf("not in the registry, the candidate's own flags count: %v", unknown)
+}

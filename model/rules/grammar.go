@@ -48,12 +48,11 @@ var grammar = compiled([]rule{
 	}},
 	{key: "age", take: "age", open: true, says: []string{
 		"i am ~ <age> years|yrs old",
-		"i am ~ <age> year|yr old",
-		"i am ~ a|an <age> year|yr old",
+		"i am ~ a|an? <age> year|yr old male|female|man|woman|guy|girl|boy?",
 		"i ~ turned <age>",
 		"my age is <age>",
 	}},
-	{key: "age", take: "age", open: true, says: []string{"i am ~ a|an? <age>", "i am ~ <age> of age"}},
+	{key: "age", take: "age", says: []string{"i am ~ <age>", "i am ~ <age> of age", "i am ~ a|an? <age> male|female|man|woman|guy|girl|boy"}},
 	{key: "birthday", take: "date", says: []string{
 		"my birthday is|'s ~ on|in? <date>",
 		"my birthday is coming up on|in? <date>",
@@ -114,7 +113,7 @@ var grammar = compiled([]rule{
 	}},
 
 	{key: "occupation", take: "occupation", open: true, says: []string{
-		"i am ~ a|an|the <occupation>",
+		"i am ~ a|an <occupation>",
 		"i am ~ <title:occupation>",
 		"i have ~ been a|an <occupation>",
 		"i am ~ working as a|an <occupation>",
@@ -205,7 +204,7 @@ var grammar = compiled([]rule{
 		"my <pet> , <person> , ~ died|passed away?",
 	}},
 	{key: "marital_status", take: "marital", says: []string{"i am ~ <marital>", "i ~ got <marital>"}},
-	{key: "marital_status", take: "marital", loose: true, says: []string{"i am ~ <marital> to|with my|a|an|the"}},
+	{key: "marital_status", take: "marital", loose: true, says: []string{"i am ~ <marital> to my|a|an"}},
 	{key: "marital_status", take: "marital", op: end, says: []string{
 		"i am no longer <marital>", "i am not <marital> any? more|anymore",
 	}},
@@ -216,12 +215,13 @@ var grammar = compiled([]rule{
 		"i have ~ been allergic to <allergens>",
 		"i have an|a ~ severe|bad|serious|mild|strong|life-threatening? allergy to <allergens>",
 		"i ~ developed an allergy to <allergens>",
-		"my allergies are|include : ? <allergens>",
+		"my allergies include :? <allergens>",
 		"my allergies : <allergens>",
 	}},
 	{key: "allergy", take: "allergen", open: true, inside: true, says: []string{
 		"i have a|an ~ severe|bad|serious|mild|strong|life-threatening|deadly? <allergen> allergy|allergies",
 		"i have <allergen> allergies",
+		"my allergies are :? <allergen>",
 		"i ~ suffer from a|an ~ severe? <allergen> allergy|allergies",
 		"my severe|bad|serious? <allergen> allergy",
 	}},

@@ -14,12 +14,18 @@ believes|believed|claims|claimed|would|wish|wished|hope|hopes|hoping|maybe|perha
 dream|dreamed|dreamt|joke|joked|assume|assuming|act|acting|reads|quote|like|feel|as`)
 
 func (s *sentence) poisoned(i int) bool {
-	for _, t := range s.tokens[:i] {
-		if poison[t.word] {
+	for k, t := range s.tokens[:i] {
+		if poison[t.word] || t.word == ":" && !introduces(s.words(0, k)) {
 			return true
 		}
 	}
 	return false
+}
+
+// introduces reports whether what stands before a colon announces the user's
+// own words; otherwise it announces something to look at.
+func introduces(head string) bool {
+	return announces[head] || openers[head] || strings.HasSuffix(head, "about me") || strings.HasSuffix(head, "about myself") || strings.HasSuffix(head, "remember this")
 }
 
 // quoted reports whether token i stands inside quotation marks.
@@ -86,7 +92,7 @@ simulate|roleplay|role-play|generate|continue|classify|label|extract|fix|convert
 // works are what such an order makes.
 var works = set(`letter|email|e-mail|essay|story|poem|song|bio|biography|script|dialogue|dialog|paragraph|speech|resume|cv|post|caption|tweet|article|text
 sentence|sentences|message|monologue|joke|scene|novel|profile|statement|summary|following|above|below|blog|review|cover|rap|play|ad
-introduction|description|translation|conversation|interviewer|assistant|expert|terminal|therapist|poet|as|copywriter|prompt|fanfic`)
+introduction|description|translation|conversation|interviewer|assistant|expert|terminal|therapist|poet|as|copywriter|prompt|fanfic|grammar|wording|phrase|phrasing|spelling|tone|code|function`)
 
 // material reports whether a message brings a text along to be worked on, or
 // asks for one to be made up.

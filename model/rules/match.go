@@ -174,7 +174,7 @@ func (s *sentence) after(i int, c clock) (end int, at moment, ok bool) {
 // a statement without changing it.
 var (
 	prepositions = set("with|for|at|in|on|near|by|from|who|where|that|as|of|to|when|whenever|after|before|over|around|under|through|during|if|out|until|like|than|outside|downtown|based|specializing|working|living|full|part|here|there")
-	follows      = set("with|for|at|in|on|near|by|from|who|where|as|of|over|through|downtown|based|specializing|working|living|outside|here|turned|year|years|old|male|female|man|woman|girl|boy")
+	follows      = set("with|for|at|in|on|near|by|from|who|where|as|of|over|through|downtown|based|specializing|working|living|outside|here")
 )
 
 // clauseEnd is the first boundary at or after i.

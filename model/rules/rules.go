@@ -284,7 +284,11 @@ func (r *reading) state(s *sentence, rule *rule, m match, at moment, flip op) {
 		f.op = retract
 	}
 	for name, c := range m.slots {
-		f.key = strings.ReplaceAll(f.key, "{"+name+"}", strings.ReplaceAll(c.values[0], " ", "_"))
+		kind := c.values[0]
+		if same := kinds[kind]; same != "" {
+			kind = same
+		}
+		f.key = strings.ReplaceAll(f.key, "{"+name+"}", strings.ReplaceAll(kind, " ", "_"))
 	}
 	switch {
 	case rule.key == "":

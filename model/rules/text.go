@@ -44,14 +44,21 @@ const maxSentence = 200
 func sentences(text string) []sentence {
 	var out []sentence
 	lower := strings.IndexFunc(text, unicode.IsUpper) < 0
-	fenced := false
+	fenced, shown := false, false
 	for start := 0; start < len(text); {
 		end := len(text)
 		if i := strings.IndexByte(text[start:], '\n'); i >= 0 {
 			end = start + i
 		}
 		line := strings.TrimSpace(text[start:end])
+		// "What does this mean:" shows what follows, up to an empty line.
+		if head, ok := strings.CutSuffix(line, ":"); ok {
+			shown = !introduces(strings.ToLower(head))
+		} else if line == "" {
+			shown = false
+		}
 		switch {
+		case shown:
 		case strings.HasPrefix(line, "```"), strings.HasPrefix(line, "~~~"):
 			fenced = !fenced
 		case !fenced && !pasted(line):

@@ -108,6 +108,17 @@ var pets = set(`dog|cat|puppy|kitten|parrot|rabbit|bunny|hamster|guinea pig|hors
 budgie|goldfish|beagle|german shepherd|german shepherd dog|golden retriever|golden retriever puppy|labrador|lab|poodle|pug|bulldog|chihuahua
 corgi|husky|dachshund|border collie|collie|terrier|rottweiler|dalmatian|boxer|pet|bird|fish|canary|rat|mouse|chinchilla|hedgehog|pig|goat|beagle dog`)
 
+// kinds maps words for the same relation or kind of pet to the one in the key.
+var kinds = map[string]string{
+	"mom": "mother", "mum": "mother", "dad": "father", "grandma": "grandmother", "grandpa": "grandfather",
+	"fiancé": "fiance", "fiancee": "fiance", "fiancée": "fiance", "twin sister": "sister", "twin brother": "brother",
+	"puppy": "dog", "beagle": "dog", "beagle dog": "dog", "german shepherd": "dog", "german shepherd dog": "dog", "golden retriever": "dog",
+	"golden retriever puppy": "dog", "labrador": "dog", "lab": "dog", "poodle": "dog", "pug": "dog", "bulldog": "dog", "chihuahua": "dog",
+	"corgi": "dog", "husky": "dog", "dachshund": "dog", "border collie": "dog", "collie": "dog", "terrier": "dog", "rottweiler": "dog",
+	"dalmatian": "dog", "boxer": "dog", "kitten": "cat", "bunny": "rabbit", "pony": "horse", "goldfish": "fish", "budgie": "bird",
+	"parakeet": "bird", "canary": "bird", "parrot": "bird", "tortoise": "turtle", "gecko": "lizard",
+}
+
 // notNames begin sentences about something else where a name could stand.
 var notNames = set(`monday|tuesday|wednesday|thursday|friday|saturday|sunday|january|february|march|april|june|july|august|september|october
 november|december|christmas|easter|halloween|thanksgiving|god|not|the|a|an|on|in|at|to|for|of|and|or|also|actually|just|i|my|it|is
