@@ -61,6 +61,9 @@ type Origin struct {
 	Session   SessionID `json:"session,omitempty"`
 	Message   MessageID `json:"message,omitempty"`
 	ToolCall  string    `json:"tool_call,omitempty"`
+	// Holds is when the statement was said to be true: its claim. A record can
+	// hold for less, when later statements took part of that time, or more.
+	Holds Interval `json:"holds,omitzero"`
 }
 
 // Evidence is the cited excerpt of a message, kept beside the record so that

@@ -81,8 +81,9 @@ func (r Record) Current(t time.Time) bool {
 	return r.Known.Open() && r.Valid.Contains(t)
 }
 
-// RenderedSize is what a fact counts against the persistent limit, in bytes.
-func (r Record) RenderedSize() int { return len(r.Key) + len(r.Text) + len(r.Value) }
+// RenderedSize is what a fact counts against the persistent limit, in bytes: its
+// key and the larger of its words and its value, which often say the same.
+func (r Record) RenderedSize() int { return len(r.Key) + max(len(r.Text), len(r.Value)) }
 
 // Document is a durable file that an agent keeps for itself: exact read-back,
 // versioned, never a fact and never an authority.

@@ -67,7 +67,8 @@ type Plan struct {
 	Why   string // an operator's or user's reason; not memory text
 
 	Verdict   tenet.Verdict    // Admit, Refuse
-	Candidate tenet.Candidate  // Admit, Refuse: what was judged; its content makes the id idempotent
+	Candidate tenet.Candidate  // Admit, Refuse: what was judged, in stored form, secrets masked
+	Declared  tenet.Candidate  // the same as it was offered: only for the digest that makes its id idempotent
 	Needs     Needs            // what must still hold when it is applied
 	Insert    []tenet.Record   // Admit, End
 	Close     []Close          // Admit, End, Retract

@@ -161,6 +161,10 @@ func (g *Gate) Release(c Case, held tenet.Held) (Decision, error) {
 	if err := c.Candidate.Check(); err != nil {
 		return Decision{}, err
 	}
+	was, is := held.Candidate, c.Candidate
+	if is.ID == held.Verdict.Candidate || is.Tier != was.Tier || is.Key != was.Key || is.Text != was.Text || !bytes.Equal(is.Value, was.Value) {
+		return Decision{}, tenet.Errorf(tenet.Invalid, "release", "a release is a new candidate with the held one's content")
+	}
 	return g.judge(c, &held)
 }
 
@@ -180,6 +184,7 @@ func (g *Gate) Discard(by tenet.Principal, scope tenet.Scope, held tenet.Held, w
 
 func (g *Gate) judge(c Case, release *tenet.Held) (Decision, error) {
 	offered := c.Candidate.Text
+	declared := c.Candidate
 	c = g.prepare(c)
 	label, origins, evidence, findings := derive(c)
 	if release != nil {
@@ -209,7 +214,7 @@ func (g *Gate) judge(c Case, release *tenet.Held) (Decision, error) {
 	worst = max(worst, base)
 
 	p := &Plan{
-		Scope: c.Candidate.Scope, Actor: c.By.String(), At: c.At, Ref: string(c.Candidate.ID), Candidate: c.Candidate, Why: c.Candidate.Route,
+		Scope: c.Candidate.Scope, Actor: c.By.String(), At: c.At, Ref: string(c.Candidate.ID), Candidate: c.Candidate, Declared: declared, Why: c.Candidate.Route,
 		Needs: Needs{Query: query(c), Limits: g.limits},
 	}
 	for _, r := range c.State.Open {
@@ -276,6 +281,7 @@ func (g *Gate) judge(c Case, release *tenet.Held) (Decision, error) {
 			p.Hold.State = tenet.HoldRefused
 		}
 		mask(p, findings)
+		v.Key = p.Candidate.Key
 	}
 	p.Verdict = v
 	return Decision{p}, nil
@@ -404,8 +410,8 @@ func floor(c Case, limits Limits) []Finding {
 	case len(cand.Key) > tenet.MaxKey && cand.Tier == tenet.TierFact:
 		add("envelope", tenet.CodeSize, fmt.Sprintf("key is %d bytes, the limit is %d", len(cand.Key), tenet.MaxKey))
 	}
-	if size, max := len(cand.Text)+len(cand.Value), tierCap(cand.Tier, limits); max > 0 && size > max {
-		add("envelope", tenet.CodeSize, fmt.Sprintf("%d bytes, the limit is %d", size, max))
+	if size, limit := max(len(cand.Text), len(cand.Value)), tierCap(cand.Tier, limits); limit > 0 && size > limit {
+		add("envelope", tenet.CodeSize, fmt.Sprintf("%d bytes, the limit is %d", size, limit))
 	}
 	if cand.Valid.From.After(c.At.Add(maxFuture)) {
 		add("envelope", tenet.CodeClock, "valid time starts too far in the future")
@@ -462,6 +468,7 @@ func mask(p *Plan, findings []Finding) {
 	switch {
 	case whole:
 		text = "[" + string(spans[0].Code) + "]"
+		p.Candidate.Key, p.Candidate.Speaker = "", ""
 	default:
 		slices.SortStableFunc(spans, func(a, b Finding) int { return a.Start - b.Start })
 		var b strings.Builder

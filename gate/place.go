@@ -49,6 +49,9 @@ func (g *Gate) place(c Case, label tenet.Label, origins []tenet.Origin, p *Plan,
 	if cand.Tier == tenet.TierFact && len(cand.Value) == 0 {
 		cand.Value, _ = json.Marshal(cand.Text)
 	}
+	for i := range origins {
+		origins[i].Holds = cand.Valid
+	}
 	rec := tenet.Record{
 		ID: tenet.RecordID(cand.ID), Scope: cand.Scope, Tier: cand.Tier, Key: cand.Key, Value: cand.Value, Text: cand.Text,
 		Label: label, Origins: origins, Session: origins[0].Session, Message: origins[0].Message, ToolCall: origins[0].ToolCall,
@@ -73,7 +76,7 @@ func (g *Gate) place(c Case, label tenet.Label, origins []tenet.Origin, p *Plan,
 			return found, nil
 		}
 	}
-	p.Insert = append(p.Insert, rec)
+	p.Insert = append([]tenet.Record{rec}, p.Insert...)
 	if cand.Tier == tenet.TierFact {
 		p.Needs.Grows = growth(c, p)
 		if !g.limits.Fits(c.State.Usage, p.Needs.Grows) {
@@ -109,17 +112,19 @@ func agree(p *Plan, v *tenet.Verdict, r tenet.Record, origins []tenet.Origin) {
 	p.Agree = &Agreement{Record: r.ID, Origins: origins}
 }
 
-// supersede places rec on the time line of a single-valued key. Valid time
-// orders the values, not the order of arrival: a statement about an earlier
-// time fills that time and leaves the current value alone.
+// supersede places rec on the time line of a single-valued key, by one rule: at
+// each instant the claim of the highest label stands, among equal labels the one
+// that starts latest, among equal starts the one that was made last. A claim is
+// what a statement said about time; a claim without an end holds until the next
+// such claim starts. So the order in which statements arrive does not matter, and
+// a statement about an earlier time leaves the current value alone.
 func supersede(c Case, rec *tenet.Record, p *Plan, v *tenet.Verdict) []Finding {
 	var found []Finding
-	if rec.Valid.Open() && !rec.Valid.From.IsZero() {
-		if next := nextStart(c.State.Open, rec.Valid.From); !next.IsZero() {
-			rec.Valid.To = next
-			found = append(found, note("time", tenet.CodeBackdated))
-		}
+	claimed := rec.Valid
+	if rec.Valid.Open() {
+		rec.Valid.To = nextClaim(c.State.Open, rec.Valid.From)
 	}
+	pieces := []tenet.Interval{rec.Valid}
 	for _, r := range c.State.Open {
 		if !r.Valid.Overlaps(rec.Valid) {
 			continue
@@ -139,46 +144,116 @@ func supersede(c Case, rec *tenet.Record, p *Plan, v *tenet.Verdict) []Finding {
 		case r.Label > rec.Label:
 			return append(found, refusal("place", tenet.CodeLowerIntegrity, hold))
 		}
+		var stands []tenet.Interval
+		if r.Label == rec.Label {
+			stands = laterClaims(r, claimed.From)
+		}
+		lost := subtract([]tenet.Interval{meet(r.Valid, rec.Valid)}, stands)
+		if len(lost) == 0 {
+			pieces = subtract(pieces, []tenet.Interval{r.Valid})
+			continue
+		}
+		rest := subtract([]tenet.Interval{r.Valid}, lost)
+		pieces = subtract(pieces, rest)
 		if r.Valid.From.Equal(rec.Valid.From) {
 			found = append(found, note("time", tenet.CodeSameInstant))
 		}
-		reason := tenet.ClosedSuperseded
-		if !rec.Valid.Open() {
-			reason = tenet.ClosedSplit
+		cl := Close{Record: r.ID, Reason: tenet.ClosedSuperseded, By: rec.ID}
+		if len(rest) > 0 && startsBefore(lost[0], rest[len(rest)-1]) {
+			cl.Reason = tenet.ClosedSplit
 		}
-		p.Close = append(p.Close, Close{Record: r.ID, Reason: reason, By: rec.ID})
-		if rec.Valid.Open() || rec.Supersedes == "" {
-			rec.Supersedes, v.Replaced, v.Outcome = r.ID, r.ID, tenet.Superseded
+		p.Close = append(p.Close, cl)
+		rec.Supersedes, v.Replaced, v.Outcome = r.ID, r.ID, tenet.Superseded
+		for _, iv := range rest {
+			p.Insert = append(p.Insert, fragment(r, rec.ID, "/"+strconv.Itoa(1+len(p.Insert)), iv, c.At))
 		}
-		// Of a single value there is one; several values of a key that was
-		// multi-valued leave a part each, and each part needs its own id.
-		nth := ""
-		if n := len(p.Close); n > 1 {
-			nth = strconv.Itoa(n)
-		}
-		if startsBefore(r.Valid, rec.Valid) {
-			p.Insert = append(p.Insert, fragment(r, rec.ID, "/left"+nth, tenet.Interval{From: r.Valid.From, To: rec.Valid.From}, c.At))
-		}
-		if !rec.Valid.To.IsZero() && (r.Valid.To.IsZero() || rec.Valid.To.Before(r.Valid.To)) {
-			p.Insert = append(p.Insert, fragment(r, rec.ID, "/right"+nth, tenet.Interval{From: rec.Valid.To, To: r.Valid.To}, c.At))
-		}
+	}
+	if len(pieces) == 0 { // a claim without a start, under one that has one
+		return append(found, refusal("time", tenet.CodeSameInstant, hold))
+	}
+	if len(pieces) > 1 || pieces[0] != claimed {
+		found = append(found, note("time", tenet.CodeBackdated))
+	}
+	rec.Valid = pieces[0]
+	for _, iv := range pieces[1:] {
+		p.Insert = append(p.Insert, fragment(*rec, rec.ID, "/"+strconv.Itoa(1+len(p.Insert)), iv, c.At))
 	}
 	return found
 }
 
-func note(check string, code tenet.Code) Finding {
-	return Finding{Finding: tenet.Finding{Check: check, Code: code}}
+// claims are what a record's statements said about time.
+func claims(r tenet.Record) []tenet.Interval {
+	var out []tenet.Interval
+	for _, o := range r.Origins {
+		if o.Holds != (tenet.Interval{}) {
+			out = append(out, o.Holds)
+		}
+	}
+	if out == nil {
+		out = []tenet.Interval{r.Valid}
+	}
+	return out
 }
 
-// nextStart is the earliest believed start after t, or zero.
-func nextStart(rs []tenet.Record, t time.Time) time.Time {
+// nextClaim is when the next claim without an end starts after t, or zero.
+func nextClaim(rs []tenet.Record, t time.Time) time.Time {
 	var next time.Time
 	for _, r := range rs {
-		if r.Valid.From.After(t) && (next.IsZero() || r.Valid.From.Before(next)) {
-			next = r.Valid.From
+		for _, c := range claims(r) {
+			if c.Open() && c.From.After(t) && r.Valid.Contains(c.From) && (next.IsZero() || c.From.Before(next)) {
+				next = c.From
+			}
 		}
 	}
 	return next
+}
+
+// laterClaims are the parts of a record's time for which a claim of it starts
+// after t.
+func laterClaims(r tenet.Record, t time.Time) []tenet.Interval {
+	var out []tenet.Interval
+	for _, c := range claims(r) {
+		if c.From.After(t) && c.Overlaps(r.Valid) {
+			out = append(out, meet(c, r.Valid))
+		}
+	}
+	return out
+}
+
+// meet is the common part of two intervals that overlap.
+func meet(a, b tenet.Interval) tenet.Interval {
+	if startsBefore(a, b) {
+		a.From = b.From
+	}
+	if a.To.IsZero() || !b.To.IsZero() && b.To.Before(a.To) {
+		a.To = b.To
+	}
+	return a
+}
+
+// subtract takes the cuts out of the intervals, keeping order.
+func subtract(ivs, cuts []tenet.Interval) []tenet.Interval {
+	for _, cut := range cuts {
+		var out []tenet.Interval
+		for _, iv := range ivs {
+			if !iv.Overlaps(cut) {
+				out = append(out, iv)
+				continue
+			}
+			if startsBefore(iv, cut) {
+				out = append(out, tenet.Interval{From: iv.From, To: cut.From})
+			}
+			if !cut.To.IsZero() && (iv.To.IsZero() || cut.To.Before(iv.To)) {
+				out = append(out, tenet.Interval{From: cut.To, To: iv.To})
+			}
+		}
+		ivs = out
+	}
+	return ivs
+}
+
+func note(check string, code tenet.Code) Finding {
+	return Finding{Finding: tenet.Finding{Check: check, Code: code}}
 }
 
 func startsBefore(a, b tenet.Interval) bool {

@@ -59,7 +59,7 @@ func words(text string) []string {
 		case '\u2018', '\u2019', '\u02bc', '\uff07':
 			return '\''
 		}
-		return unicode.ToLower(r)
+		return r
 	}, norm.NFKC.String(text))
 	var out []string
 	for field := range strings.FieldsSeq(text) {
@@ -67,7 +67,7 @@ func words(text string) []string {
 			out = append(out, strings.TrimRight(field, ".,;!?)"))
 			continue
 		}
-		out = appendWords(out, field)
+		out = appendWords(out, strings.ToLower(field))
 	}
 	return out
 }

@@ -214,8 +214,8 @@ func (s *Session) Propose(ctx context.Context, c tenet.Candidate) (tenet.Candida
 	if c.Scope != s.info.Scope {
 		return "", tenet.Errorf(tenet.Denied, "propose", "a session proposes for the scope it writes")
 	}
-	if c.ID == "" {
-		c.ID = tenet.CandidateID(newID())
+	if err := nameCandidate("propose", &c); err != nil {
+		return "", err
 	}
 	c.Session, c.ProposedBy, c.ProposedAt = s.info.ID, s.by.String(), s.now()
 	if err := c.Check(); err != nil {

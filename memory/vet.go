@@ -17,8 +17,8 @@ func (m *Memory) Vet(ctx context.Context, by tenet.Principal, c tenet.Candidate)
 	if err := reach("vet", by, c.Scope); err != nil {
 		return tenet.Verdict{}, err
 	}
-	if c.ID == "" {
-		c.ID = tenet.CandidateID(newID())
+	if err := nameCandidate("vet", &c); err != nil {
+		return tenet.Verdict{}, err
 	}
 	c.ProposedBy, c.ProposedAt = by.String(), m.now()
 	k, err := m.buildCase(ctx, by, c)

@@ -124,9 +124,11 @@ func ContentDigest(k DataKey, c tenet.Candidate) []byte {
 	d.json(c.Cites)
 	d.flag(c.Multi)
 	d.flag(c.Safety)
-	if c.Op != tenet.OpAssert {
-		d.num(int64(c.Op))
-	}
+	d.num(int64(c.Op))
+	d.time(tenet.Micros(c.Valid.From))
+	d.time(tenet.Micros(c.Valid.To))
+	d.str(c.Speaker)
+	d.num(c.Position)
 	return d.Sum(nil)
 }
 

@@ -177,7 +177,7 @@ func (l *ledger) apply(i int, p gate.Plan, again store.Rejudge) (store.Applied, 
 func (l *ledger) content(p gate.Plan) []byte {
 	switch p.Kind {
 	case gate.Admit, gate.Refuse:
-		return store.ContentDigest(l.key, p.Candidate)
+		return store.ContentDigest(l.key, p.Declared)
 	case gate.End, gate.Retract:
 		return store.ChangeDigest(l.key, p)
 	}

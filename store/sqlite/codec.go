@@ -137,6 +137,8 @@ func encodeOrigins(os []tenet.Origin, own string) []byte {
 		e.str(string(o.Session))
 		e.str(string(o.Message))
 		e.str(o.ToolCall)
+		e.time(o.Holds.From)
+		e.time(o.Holds.To)
 	}
 	return e.b
 }
@@ -158,6 +160,7 @@ func decodeOrigins(b []byte, own string) ([]tenet.Origin, error) {
 		o.Session = tenet.SessionID(d.str())
 		o.Message = tenet.MessageID(d.str())
 		o.ToolCall = d.str()
+		o.Holds = tenet.Interval{From: d.time(), To: d.time()}
 	}
 	return os, d.err()
 }

@@ -223,7 +223,7 @@ func supersedeKeepsHistory(t testing.TB, b Backend) {
 	if !old.Valid.Open() || !old.Known.From.Equal(first.Entry.At) {
 		t.Errorf("the old version was changed: %+v", old)
 	}
-	part := r.record(second.Verdict.Record + "/left")
+	part := r.record(second.Verdict.Record + "/1")
 	if part.FragmentOf != first.Verdict.Record || !part.Known.Open() || part.Valid.Open() || part.Text != "Berlin" {
 		t.Errorf("the old value's own time was not kept: %+v", part)
 	}

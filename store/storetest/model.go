@@ -219,7 +219,7 @@ func keyless(e tenet.AuditEntry) tenet.AuditEntry {
 
 // change ends or retracts something, open or not.
 func (m *ledgers) change() {
-	id := tenet.RecordID(fmt.Sprint("c", 1+m.IntN(max(m.n, 1)), pick(m.Rand, "", "", "", "/left", "/right")))
+	id := tenet.RecordID(fmt.Sprint("c", 1+m.IntN(max(m.n, 1)), pick(m.Rand, "", "", "", "/1", "/2")))
 	ch := gate.Change{By: pick(m.Rand, m.people...), Scope: m.scope, ID: fmt.Sprint("change", m.IntN(m.step+1)), To: m.day(), Why: "asked", At: m.now}
 	end := chance(m.Rand, 2)
 	m.both("change", func(l store.Ledger) (any, error) {

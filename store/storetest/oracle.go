@@ -214,7 +214,7 @@ func (d *durable) apply(i int, p gate.Plan, again store.Rejudge) (store.Applied,
 func (d *durable) content(p gate.Plan) []byte {
 	switch p.Kind {
 	case gate.Admit, gate.Refuse:
-		return store.ContentDigest(d.key, p.Candidate)
+		return store.ContentDigest(d.key, p.Declared)
 	case gate.End, gate.Retract:
 		return store.ChangeDigest(d.key, p)
 	}

@@ -254,7 +254,7 @@ func expiryDropsTextOnly(t testing.TB, b Backend) {
 	fact := r.keep(r.fact("allergy", "Shellfish")).Verdict.Record
 	doc := expiring(r.document("f", "one"), time.Hour)
 	// A new version closes the first; the first and what is left of it are due all the same.
-	left := r.keep(r.document("f", "two")).Verdict.Record + "/left"
+	left := r.keep(r.document("f", "two")).Verdict.Record + "/1"
 
 	due := func(now time.Time, limit int) (out []tenet.RecordID) {
 		t.Helper()
@@ -302,7 +302,7 @@ func expiryDropsTextOnly(t testing.TB, b Backend) {
 	r.apply(d)
 	next := r.document("g", "two")
 	next.At = now
-	if part := r.record(r.keep(next).Verdict.Record + "/left"); !part.Expired || part.Text != "" {
+	if part := r.record(r.keep(next).Verdict.Record + "/1"); !part.Expired || part.Text != "" {
 		t.Errorf("what is left of an expired document: %+v", part)
 	}
 	same(t, "due after that", len(due(now, 10)), 0)
