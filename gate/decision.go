@@ -25,9 +25,12 @@ const (
 	Settle  Kind = 6 // discard a held candidate, or let it run out
 	Expire  Kind = 7 // drop the raw text of records past their retention; descendants stay
 	Deny    Kind = 8 // nothing is written but the entry: somebody tried what they may not do
+	Stats   Kind = 9 // outcomes of uses of records: counters, no text
+
+	Dormancy Kind = 10 // what a sweep or a pin decided about default results; no text
 )
 
-var kindNames = [...]string{"", "admit", "refuse", "end", "retract", "stage", "settle", "expire", "deny"}
+var kindNames = [...]string{"", "admit", "refuse", "end", "retract", "stage", "settle", "expire", "deny", "stats", "dormancy"}
 
 func (k Kind) String() string {
 	if int(k) < len(kindNames) {
@@ -78,6 +81,8 @@ type Plan struct {
 	Settles   *Settlement      // Settle, and Admit of a released hold
 	Staged    *Staged          // Stage
 	Expire    []tenet.RecordID // Expire
+	Tally     *Tally           // Stats
+	Rests     []Rest           // Dormancy
 }
 
 // Needs is the precondition of a decision: the state of what it touches when

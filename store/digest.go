@@ -155,6 +155,8 @@ type Written struct {
 	Expired         []tenet.RecordID // in order
 	Stage           *StageMark
 	Settled         *gate.Settlement
+	Tally           *gate.Tally
+	Rests           []gate.Rest // in order of record id
 	Verdict         tenet.Verdict
 	RecordIDs       []string // the keys of Records, in order
 }
@@ -193,6 +195,18 @@ func EntryDigest(k DataKey, w Written) []byte {
 	d.json(w.Expired)
 	d.json(w.Stage)
 	d.json(w.Settled)
+	if w.Tally != nil {
+		d.str("tally")
+		d.json(w.Tally)
+	}
+	for _, r := range w.Rests {
+		d.str("rest")
+		d.str(string(r.Record))
+		d.flag(r.Dormant)
+		d.flag(r.Pinned)
+		d.time(r.LowSince)
+		d.time(r.ServedAt)
+	}
 	v := w.Verdict
 	d.str(string(v.Candidate))
 	d.num(int64(v.Outcome))

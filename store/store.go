@@ -29,6 +29,7 @@ import (
 type Head struct {
 	Text, Stats, Audit uint64
 	Dense              uint64 // moves with every vector that is placed
+	Sleep              uint64 // moves with every change of what is dormant or pinned
 }
 
 // Changes are what happened to a scope's recallable records (notes, episodes,

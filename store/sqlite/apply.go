@@ -77,10 +77,10 @@ func (db *DB) open(c conn, scope tenet.Scope) (*ledger, error) {
 	l := &ledger{subject: subject{scope: scope}, c: c}
 	var wrapped []byte
 	var last int64
-	err := c.row(bg, `SELECT s.scope, s.data_key, h.text, h.stats, h.audit, h.facts, h.staged, h.last_at, h.hash
+	err := c.row(bg, `SELECT s.scope, s.data_key, h.text, h.stats, h.audit, h.sleep, h.facts, h.staged, h.last_at, h.hash
 		FROM subjects s JOIN heads h ON h.scope = s.scope WHERE s.tenant = ? AND s.kind = ? AND s.external_id = ?`,
 		[]any{scope.Tenant(), int64(scope.Subject().Kind()), scope.Subject().ID()},
-		&l.id, &wrapped, &l.head.Text, &l.head.Stats, &l.head.Audit, &l.facts, &l.staged, &last, &l.hash)
+		&l.id, &wrapped, &l.head.Text, &l.head.Stats, &l.head.Audit, &l.head.Sleep, &l.facts, &l.staged, &last, &l.hash)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
 		l.subject, err = db.enter(c, "apply", scope)
@@ -96,8 +96,8 @@ func (l *ledger) save() error {
 	if l.head.Audit == l.wasAudit {
 		return nil // replays only
 	}
-	return l.c.exec(`UPDATE heads SET text = ?, stats = ?, audit = ?, facts = ?, staged = ?, last_at = ?, hash = ? WHERE scope = ?`,
-		int64(l.head.Text), int64(l.head.Stats), int64(l.head.Audit), int64(l.facts), l.staged, start(l.lastAt), l.hash, l.id)
+	return l.c.exec(`UPDATE heads SET text = ?, stats = ?, audit = ?, sleep = ?, facts = ?, staged = ?, last_at = ?, hash = ? WHERE scope = ?`,
+		int64(l.head.Text), int64(l.head.Stats), int64(l.head.Audit), int64(l.head.Sleep), int64(l.facts), l.staged, start(l.lastAt), l.hash, l.id)
 }
 
 // apply writes one decision, unless it was written before.

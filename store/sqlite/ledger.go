@@ -78,10 +78,10 @@ func (db *DB) head(ctx context.Context, c conn, op string, scope tenet.Scope) (p
 	if scope.IsZero() {
 		return p, invalid(op, "no scope")
 	}
-	err := c.row(ctx, `SELECT h.scope, h.text, h.stats, h.audit, h.facts, h.reset, h.last_at
+	err := c.row(ctx, `SELECT h.scope, h.text, h.stats, h.audit, h.dense, h.sleep, h.facts, h.reset, h.last_at
 		FROM subjects s JOIN heads h ON h.scope = s.scope WHERE s.tenant = ? AND s.kind = ? AND s.external_id = ?`,
 		[]any{scope.Tenant(), int64(scope.Subject().Kind()), scope.Subject().ID()},
-		&p.id, &p.Text, &p.Stats, &p.Audit, &p.facts, &p.reset, &p.lastAt)
+		&p.id, &p.Text, &p.Stats, &p.Audit, &p.Dense, &p.Sleep, &p.facts, &p.reset, &p.lastAt)
 	if errors.Is(err, sql.ErrNoRows) {
 		return position{}, nil
 	}

@@ -68,6 +68,9 @@ func (w *writing) write(p gate.Plan) error {
 			return err
 		}
 	}
+	if err := w.retain(p); err != nil {
+		return err
+	}
 	if err := w.expire(p.Expire); err != nil {
 		return err
 	}
@@ -89,6 +92,11 @@ func (w *writing) close(c gate.Close) error {
 	}
 	if tier != 0 { // 0: recall had lost it before
 		w.touch(tier)
+	}
+	if tier > tenet.TierFact {
+		if err := w.unplace(c.Record); err != nil {
+			return err
+		}
 	}
 	w.Closed = append(w.Closed, c)
 	return nil
@@ -299,6 +307,9 @@ func (w *writing) expire(ids []tenet.RecordID) error {
 		}
 		if r.Tier == tenet.TierFact || removed == int64(w.pos) {
 			w.touch(r.Tier)
+		}
+		if err := w.unplace(id); err != nil {
+			return err
 		}
 		if r.Origins, err = decodeOrigins(origins, w.scope.Key()); err != nil {
 			return err

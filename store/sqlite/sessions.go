@@ -382,22 +382,28 @@ func (db *DB) Receipts(ctx context.Context, scope tenet.Scope, id tenet.SessionI
 		if err := rs.Scan(&at, &body); err != nil {
 			return err
 		}
-		d := decoder{b: body}
-		r := tenet.Receipt{ID: d.str(), Session: id, At: from(at)}
-		r.Facts = decodeStrings[tenet.RecordID](&d)
-		r.Recalled = decodeStrings[tenet.RecordID](&d)
-		for range d.count() {
-			r.Pending = append(r.Pending, d.num())
-		}
-		r.Lowest = tenet.Label(d.num())
-		r.Tokens = int(d.num())
+		r, err := decodeReceipt(body)
+		r.Session, r.At = id, from(at)
 		out = append(out, r)
-		return d.err()
+		return err
 	})
 	if err != nil {
 		return nil, failure(op, err)
 	}
 	return out, nil
+}
+
+func decodeReceipt(body []byte) (tenet.Receipt, error) {
+	d := decoder{b: body}
+	r := tenet.Receipt{ID: d.str()}
+	r.Facts = decodeStrings[tenet.RecordID](&d)
+	r.Recalled = decodeStrings[tenet.RecordID](&d)
+	for range d.count() {
+		r.Pending = append(r.Pending, d.num())
+	}
+	r.Lowest = tenet.Label(d.num())
+	r.Tokens = int(d.num())
+	return r, d.err()
 }
 
 // End implements store.Sessions.

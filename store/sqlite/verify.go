@@ -32,7 +32,7 @@ func (db *DB) Verify(ctx context.Context, scope tenet.Scope) (store.Verification
 			return err
 		}
 		v.subject, v.c, v.ctx = s, c, ctx
-		for _, read := range []func() error{v.records, v.evidence, v.agreements, v.holds, v.stages, v.waiting, v.chain} {
+		for _, read := range []func() error{v.records, v.evidence, v.agreements, v.retained, v.holds, v.stages, v.waiting, v.chain} {
 			if err := read(); err != nil {
 				return err
 			}
@@ -321,7 +321,7 @@ func (v *verifier) chain() error {
 	var prev []byte
 	var last time.Time
 	var next, text, facts uint64 = 1, 0, 0
-	var stats uint64
+	var stats, sleep uint64
 	err := v.entries(v.ctx, v.c, `1`, nil, math.MaxInt, func(e tenet.AuditEntry, verdict tenet.Verdict, content []byte) error {
 		v.result.Entries++
 		w := v.of(int64(e.Seq))
@@ -343,8 +343,11 @@ func (v *verifier) chain() error {
 		if w.fact {
 			facts = e.Seq
 		}
-		if w.Agreed != nil {
+		if w.Agreed != nil || w.Tally != nil {
 			stats++
+		}
+		if len(w.Rests) > 0 {
+			sleep++
 		}
 		for _, at := range w.stamps {
 			if at != start(e.At) {
@@ -387,8 +390,8 @@ func (v *verifier) chain() error {
 	var h store.Head
 	var factsAt, lastAt, staged int64
 	var hash []byte
-	err = v.c.row(v.ctx, `SELECT text, stats, audit, facts, last_at, hash, staged - (SELECT count(*) FROM staged WHERE scope = ?1) FROM heads WHERE scope = ?1`,
-		[]any{v.id}, &h.Text, &h.Stats, &h.Audit, &factsAt, &lastAt, &hash, &staged)
+	err = v.c.row(v.ctx, `SELECT text, stats, audit, sleep, facts, last_at, hash, staged - (SELECT count(*) FROM staged WHERE scope = ?1) FROM heads WHERE scope = ?1`,
+		[]any{v.id}, &h.Text, &h.Stats, &h.Audit, &h.Sleep, &factsAt, &lastAt, &hash, &staged)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
 		v.find(next, "the scope's head is missing")
@@ -396,7 +399,7 @@ func (v *verifier) chain() error {
 		return err
 	case h.Audit != next-1 || !bytes.Equal(hash, prev) || lastAt != start(last):
 		v.find(next, "the end of the chain is missing")
-	case h.Text != text || h.Stats != stats || uint64(factsAt) != facts:
+	case h.Text != text || h.Stats != stats || h.Sleep != sleep || uint64(factsAt) != facts:
 		v.find(next, "the scope's head was altered")
 	case staged != 0:
 		v.find(next, "the staged candidates are not those that were staged")

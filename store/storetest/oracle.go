@@ -36,6 +36,8 @@ var (
 type space struct {
 	durable
 	conversations map[tenet.SessionID]*conversation
+	places        map[string]map[tenet.RecordID]spot // by space
+	swept         time.Time
 	threads       map[string][]tenet.Blob // oldest first
 }
 
@@ -52,6 +54,8 @@ type durable struct {
 	settled  map[uint64]gate.Settlement
 	stages   map[tenet.SessionID]stage
 	marks    map[uint64]store.StageMark
+	tallies  map[uint64]gate.Tally
+	rests    map[uint64][]gate.Rest
 	chain    []tenet.AuditEntry
 }
 
@@ -100,6 +104,7 @@ func (d durable) copy() durable {
 	d.rows, d.evidence, d.agreed = slices.Clone(d.rows), slices.Clone(d.evidence), slices.Clone(d.agreed)
 	d.holds, d.chain = slices.Clone(d.holds), slices.Clone(d.chain)
 	d.refs, d.settled, d.stages, d.marks = maps.Clone(d.refs), maps.Clone(d.settled), maps.Clone(d.stages), maps.Clone(d.marks)
+	d.tallies, d.rests = maps.Clone(d.tallies), maps.Clone(d.rests)
 	return d
 }
 
@@ -118,6 +123,7 @@ func (o *Oracle) enter(ctx context.Context, op string, scope tenet.Scope) (*spac
 		s.key = store.NewDataKey()
 		s.refs, s.settled = map[string]judged{}, map[uint64]gate.Settlement{}
 		s.stages, s.marks = map[tenet.SessionID]stage{}, map[uint64]store.StageMark{}
+		s.tallies, s.rests, s.places = map[uint64]gate.Tally{}, map[uint64][]gate.Rest{}, map[string]map[tenet.RecordID]spot{}
 		o.scopes[scope] = s
 	}
 	return s, nil
@@ -152,7 +158,9 @@ func (o *Oracle) Apply(ctx context.Context, ds []gate.Decision, again store.Reju
 		}
 		out = append(out, a)
 	}
+	work.head.Dense = s.head.Dense
 	s.durable = work
+	s.forgetPlaces()
 	return out, nil
 }
 
@@ -311,6 +319,9 @@ func (d *durable) write(p gate.Plan, seq uint64, at time.Time) error {
 		}
 		d.stages[s.Session] = st
 		d.marks[seq] = store.StageMark{Session: string(s.Session), From: s.From, To: s.To, Count: len(s.Candidates)}
+	}
+	if err := d.retain(p, seq); err != nil {
+		return err
 	}
 	for _, id := range p.Expire {
 		r := d.find(id)

@@ -317,5 +317,9 @@ func (d *durable) written(e tenet.AuditEntry) store.Written {
 	if s, ok := d.settled[e.Seq]; ok {
 		w.Settled = &s
 	}
+	if t, ok := d.tallies[e.Seq]; ok {
+		w.Tally = &t
+	}
+	w.Rests = d.rests[e.Seq]
 	return w
 }

@@ -86,8 +86,15 @@ func Run(t *testing.T, b Backend) {
 		})
 	}
 	run("Ledger", b.Ledger != nil, ledgerClauses)
+	run("Vectors", b.claims(func(l store.Ledger) bool { _, ok := l.(store.Vectors); return ok }, t), vectorClauses)
+	run("Retention", b.claims(func(l store.Ledger) bool { _, ok := l.(store.Retention); return ok }, t), retentionClauses)
 	run("Sessions", b.Sessions != nil, sessionClauses)
 	run("Threads", b.Threads != nil, threadClauses)
+}
+
+// claims reports whether the ledger is another port, too.
+func (b Backend) claims(is func(store.Ledger) bool, t testing.TB) bool {
+	return b.Ledger != nil && is(b.Ledger(t))
 }
 
 var ctx = context.Background()
