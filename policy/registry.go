@@ -78,6 +78,13 @@ func normalKey(key string) string {
 	}, k)
 }
 
+// severalOf are relations of which somebody may have several.
+var severalOf = [...]string{
+	"son", "daughter", "brother", "sister", "uncle", "aunt", "cousin", "niece", "nephew", "grandmother", "grandma", "grandfather",
+	"grandpa", "granddaughter", "grandson", "stepson", "stepdaughter", "stepbrother", "stepsister", "sister-in-law", "brother-in-law",
+	"mother-in-law", "father-in-law", "twin_sister", "twin_brother",
+}
+
 // protectedPrefixes name who somebody is, what they may do and what the agent
 // is told: an operator's business only.
 var protectedPrefixes = [...]string{"identity", "auth", "role", "system", "agent", "policy", "tool", "payment", "security"}
@@ -95,6 +102,12 @@ func defaultKeys() []KeySpec {
 		{Key: "contact_preference", Overridable: true}, {Key: "seat_preference"}, {Key: "response_style", Overridable: true},
 		{Key: "preference.", Overridable: true}, {Key: "hobby", Many: true}, {Key: "interest", Many: true}, {Key: "family_member", Many: true}, {Key: "pet", Many: true},
 		{Key: "spoken_language", Many: true},
+		{Key: "native_language"}, {Key: "nationality"}, {Key: "hometown"}, {Key: "birthplace"}, {Key: "age", Type: Number}, {Key: "anniversary"},
+		{Key: "marital_status"}, {Key: "work_email"}, {Key: "work_phone"}, {Key: "preference", Many: true, Overridable: true}, {Key: "favorite.", Overridable: true},
+		{Key: "pet.", Many: true}, {Key: "family."}, {Key: "intolerance", Many: true, Safety: true}, {Key: "safety_note", Many: true, Safety: true},
+	}
+	for _, relation := range severalOf {
+		keys = append(keys, KeySpec{Key: "family." + relation, Many: true})
 	}
 	for _, p := range protectedPrefixes {
 		keys = append(keys, KeySpec{Key: p + ".", Writers: []tenet.PrincipalKind{tenet.Operator}})

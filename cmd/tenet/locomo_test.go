@@ -136,7 +136,7 @@ func TestImportedLoCoMoIsRecalled(t *testing.T) {
 		t.Logf("refused: %s %d", code, n)
 		refused += n
 	}
-	if r.Kept+refused != 5882 {
+	if r.Kept+refused < 5882 { // every turn is an episode, and some state facts beside
 		t.Errorf("%d kept and %d refused: a turn is lost", r.Kept, refused)
 	}
 	qs := queries(t, data+"retrieval/locomo/queries.jsonl")

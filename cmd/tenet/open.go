@@ -15,6 +15,7 @@ import (
 	"github.com/tenet-memory/tenet/gate"
 	"github.com/tenet-memory/tenet/memory"
 	"github.com/tenet-memory/tenet/policy"
+	"github.com/tenet-memory/tenet/store"
 	"github.com/tenet-memory/tenet/store/sqlite"
 )
 
@@ -109,7 +110,7 @@ func openSQLite(ctx context.Context, s settings, o engineOptions) (*engine, erro
 	m, err := memory.Open(ctx, memory.Config{
 		Ledger: db, Sessions: db, Gate: g, SessionsOnly: !s.durable, Secret: o.secret,
 		SessionTTL: s.sessionTTL, EpisodeRetention: s.retention, Debounce: s.debounce, Lease: s.lease,
-		Now: o.now,
+		Now: o.now, Extractor: extractorOf(s.extractor, store.ReadOnly(db), o.now),
 	})
 	if err != nil {
 		db.Close()

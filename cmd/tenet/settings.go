@@ -37,7 +37,8 @@ var keys = []struct {
 	{"session_ttl", "0s", false},
 	{"episode_retention", "0s", false},
 	{"debounce", "30s", false},
-	{"lease", "15s", false}, // short: a killed command's session is free again soon
+	{"extractor", "rules", false}, // or verbatim
+	{"lease", "15s", false},       // short: a killed command's session is free again soon
 	{"listen", "127.0.0.1:7766", false},
 	{"server", "", false},
 	{"api_key", "", true},
@@ -63,6 +64,7 @@ type settings struct {
 	retention  time.Duration
 	debounce   time.Duration
 	lease      time.Duration
+	extractor  string
 	masterKey  []byte
 	fence      []byte
 
@@ -288,6 +290,11 @@ func (s *settings) check() error {
 	case "off":
 	default:
 		return bad("durable", "want on or off")
+	}
+	switch s.extractor = v["extractor"]; s.extractor {
+	case "rules", "verbatim":
+	default:
+		return bad("extractor", "want rules or verbatim")
 	}
 	for name, d := range map[string]*time.Duration{"session_ttl": &s.sessionTTL, "episode_retention": &s.retention, "debounce": &s.debounce, "lease": &s.lease} {
 		if *d, err = time.ParseDuration(v[name]); err != nil || *d < 0 {
