@@ -95,6 +95,11 @@ func TestIdempotencyKey(t *testing.T) {
 			t.Errorf("got %v, then %v", one, two)
 		}
 	})
+	t.Run("a missing tier is refused by the gate", func(t *testing.T) {
+		if a := w.want(app.do("POST", "/v1/users/sarah/memories", obj{"text": "x", "quote": "x"}, once("t1")), 422); a.at("code") != "TIER_MISSING" {
+			t.Errorf("got %v", a)
+		}
+	})
 	t.Run("a call that did nothing may be tried again", func(t *testing.T) {
 		w.want(app.do("POST", "/v1/users/sarah/memories", obj{"tier": "note"}, once("e1")), 422)
 		w.want(app.do("DELETE", "/v1/users/sarah/facts/home_city", nil, once("e2")), 404)

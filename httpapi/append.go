@@ -141,6 +141,9 @@ func appendOrigins(b []byte, os []tenet.Origin) []byte {
 		f.some("session", string(o.Session))
 		f.some("message", string(o.Message))
 		f.some("tool_call", o.ToolCall)
+		if o.Holds != (tenet.Interval{}) {
+			f.interval("holds", o.Holds)
+		}
 		f.b = append(f.b, '}')
 	}
 	return append(f.b, ']')

@@ -36,7 +36,11 @@ func TestAppendedFactsAreTheSameJSON(t *testing.T) {
 			got := string(f.appendJSON(nil))
 			// encoding/json compacts raw values; ours are compact already.
 			if spaced := strings.ReplaceAll(got, `{"a": [1`, `{"a":[1`); spaced != strings.TrimRight(want.String(), "\n") {
-				t.Errorf("got  %s\nwant %s", got, want.String())
+				i := 0
+				for i < min(len(spaced), want.Len()) && spaced[i] == want.Bytes()[i] {
+					i++
+				}
+				t.Errorf("differs at %q\nwant %s", spaced[max(0, i-40):], want.String()[max(0, i-40):])
 			}
 		}
 	}

@@ -15,11 +15,12 @@ import (
 type access uint8
 
 const (
-	anyone    access = iota // whoever has a key
-	hotPath                 // sessions, reading, documents and threads: agents too
-	writeSide               // remember, end, retract, recall without a session: never agents
-	review                  // operators
-	admins                  // tenants' keys, no memory text
+	anyone       access = iota // whoever has a key
+	hotPath                    // sessions, reading, documents and threads: agents too
+	writeSide                  // remember, end, retract, recall without a session: never agents
+	review                     // operators, one scope
+	reviewTenant               // operators, the tenant's scopes
+	admins                     // tenants' keys, no memory text
 )
 
 // reaches says which kinds of principal are on which side. It is the only
@@ -29,7 +30,9 @@ var reaches = map[access][]tenet.PrincipalKind{
 	hotPath:   {tenet.Agent, tenet.App, tenet.EndUser, tenet.Connector, tenet.Operator},
 	writeSide: {tenet.App, tenet.EndUser, tenet.Connector, tenet.Operator},
 	review:    {tenet.Operator},
-	admins:    {tenet.Admin},
+
+	reviewTenant: {tenet.Operator},
+	admins:       {tenet.Admin},
 }
 
 func (a access) allows(k tenet.PrincipalKind) bool {

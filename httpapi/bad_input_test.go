@@ -54,7 +54,6 @@ func TestMalformedBodiesWriteNothing(t *testing.T) {
 		"a huge number":          {memories, `{"tier":"note","text":"x","valid_from":1e999}`, 400},
 		"empty text":             {messages, `{"messages":[{"role":"user","text":""}]}`, 400},
 		"one bad of many":        {messages, `{"messages":[{"role":"user","text":"fine"},{"role":"user","text":""}]}`, 400},
-		"no tier":                {memories, `{"text":"x"}`, 400},
 		"an unknown tier":        {memories, `{"tier":"episode","text":"x"}`, 400},
 		"a bad date":             {memories, `{"tier":"note","text":"x","valid_from":"yesterday"}`, 400},
 		"time that runs back":    {memories, `{"tier":"note","text":"x","valid_from":"2026-02-01T00:00:00Z","valid_to":"2026-01-01T00:00:00Z"}`, 400},

@@ -110,9 +110,11 @@ func (k worker) run(ctx context.Context) error {
 		if a.status != 201 {
 			return fmt.Errorf("checkpoint %d: %v", version, a)
 		}
-		if _, err := k.do(ctx, "POST", "/hold", obj{"holder": k.name, "seconds": lease}, k.name+"-extend-"+fmt.Sprint(rand.Int64())); err != nil {
+		held, err = k.do(ctx, "POST", "/hold", obj{"holder": k.name, "seconds": lease}, k.name+"-extend-"+fmt.Sprint(rand.Int64()))
+		if err != nil {
 			return err
 		}
+		fence = held.at("fence") // a new one when the hold ran out meanwhile and nobody else took it
 	}
 	return nil
 }

@@ -14,7 +14,7 @@ import (
 // candidateIn is a proposed record. Whose word it is, the gate derives from
 // the key and the cited messages.
 type candidateIn struct {
-	Tier      string          `json:"tier" enum:"fact,note" doc:"named by the writer; there is no default"`
+	Tier      string          `json:"tier,omitempty" enum:"fact,note" doc:"named by the writer; there is no default, and the gate refuses a record without"`
 	Key       string          `json:"key,omitempty" maxLength:"128"`
 	Text      string          `json:"text,omitempty" maxLength:"32768"`
 	Value     json.RawMessage `json:"value,omitempty"`
@@ -33,6 +33,9 @@ func (b candidateIn) candidate(scope tenet.Scope) (tenet.Candidate, error) {
 	}
 	for _, m := range b.Cites {
 		c.Cites = append(c.Cites, tenet.MessageID(m))
+	}
+	if b.Tier == "" {
+		return c, nil // the gate's to refuse, with a verdict
 	}
 	return c, c.Tier.UnmarshalText([]byte(b.Tier))
 }

@@ -96,6 +96,24 @@ func (a *API) reviewRoutes() {
 				return o.Audit(ctx, uint64(number(after))+1, limit)
 			}, func(e tenet.AuditEntry) string { return strconv.FormatUint(e.Seq, 10) })
 		})
+	add(a, operation{id: "scopes", method: "GET", path: "/v1/scopes", who: reviewTenant, summary: "The tenant's scopes"},
+		func(ctx context.Context, c call, r *paged) (page[tenet.Scope], error) {
+			whole, err := tenet.NewScope(c.by.Tenant(), tenet.WholeTenant())
+			if err != nil {
+				return page[tenet.Scope]{}, err
+			}
+			o, err := a.mem.Operator(c.by, whole)
+			if err != nil {
+				return page[tenet.Scope]{}, err
+			}
+			return list(a, "scopes", c, paging{r.Cursor, r.Limit}, func(after string, limit int) ([]tenet.Scope, error) {
+				from, err := scopeAfter(c, after)
+				if err != nil {
+					return nil, err
+				}
+				return o.Scopes(ctx, from, limit)
+			}, func(s tenet.Scope) string { return s.Subject().String() })
+		})
 	add(a, operation{id: "verify", method: "GET", path: "/verify", who: review, summary: "Recompute the chain and every row it covers"},
 		func(ctx context.Context, c call, _ *empty) (verification, error) {
 			o, err := a.mem.Operator(c.by, c.scope)
@@ -105,4 +123,16 @@ func (a *API) reviewRoutes() {
 			v, err := o.Verify(ctx)
 			return verification{v.OK(), v.Entries, v.Records, v.Bad, v.Why}, err
 		})
+}
+
+// scopeAfter is the scope a list goes on after; the zero one is the start.
+func scopeAfter(c call, subject string) (tenet.Scope, error) {
+	if subject == "" {
+		return tenet.Scope{}, nil
+	}
+	after, err := subjects(c, []string{subject})
+	if err != nil {
+		return tenet.Scope{}, err
+	}
+	return after[0], nil
 }

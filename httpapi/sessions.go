@@ -192,6 +192,16 @@ func (a *API) sessionRoutes() {
 			}
 			return s.End(ctx)
 		})
+	add(a, operation{id: "consolidate", method: "POST", path: base + "/consolidate", who: writeSide, also: notFound, wait: true,
+		summary: "Take the conversation through extraction and the gate now; it stays open"},
+		func(ctx context.Context, c call, r *sessionOnly) (memory.Report, error) {
+			return a.mem.Consolidate(ctx, c.by, c.scope, tenet.SessionID(r.Session))
+		})
+	add(a, operation{id: "deleteSession", method: "DELETE", path: base, who: writeSide, once: onceAccepted, status: http.StatusNoContent, also: notFound,
+		summary: "Delete the conversation's log and running work; a late write does not bring it back, and what was consolidated stays"},
+		func(ctx context.Context, c call, r *sessionOnly) (empty, error) {
+			return empty{}, a.mem.DeleteSession(ctx, c.by, c.scope, tenet.SessionID(r.Session))
+		})
 }
 
 // subjects makes scopes of the principal's tenant.

@@ -36,6 +36,7 @@ type Config struct {
 	Threads   store.Threads
 	Documents store.Documents
 	Onces     store.Onces
+	Deleter   store.Deleter
 
 	// SessionsOnly runs without a durable tier: sessions work, durable calls
 	// are Unavailable. It is the first step of adopting Tenet.
@@ -129,6 +130,7 @@ func Open(_ context.Context, c Config) (*Memory, error) {
 	portOr(&c.Threads, c.Sessions)
 	portOr(&c.Documents, c.Ledger)
 	portOr(&c.Onces, c.Ledger)
+	portOr(&c.Deleter, c.Sessions)
 	portOr(&c.Vectors, c.Ledger)
 	orElse(&c.EmbedPatience, time.Second)
 	if c.Extractor == nil {

@@ -6,6 +6,7 @@
 #   scripts/fuzz-api.sh            EXAMPLES=100 KINDS="operator app agent admin"
 set -eu
 cd "$(dirname "$0")/.."
+root=$PWD
 EXAMPLES=${EXAMPLES:-100}
 KINDS=${KINDS:-operator app agent admin}
 TOOL=.cache/schemathesis
@@ -38,10 +39,10 @@ for kind in $KINDS; do
 			-d "{\"kind\":\"$kind\",\"name\":\"fuzz-$kind\"}" | sed 's/.*"secret":"\([^"]*\)".*/\1/')
 	fi
 	echo "== $kind"
-	"$TOOL/bin/schemathesis" run "http://$ADDR/openapi.json" -H "Authorization: Bearer $key" \
+	(cd "$dir" && "$root/$TOOL/bin/schemathesis" run "http://$ADDR/openapi.json" -H "Authorization: Bearer $key" \
 		--phases examples,coverage,fuzzing --max-examples "$EXAMPLES" --workers 1 --seed "${SEED:-1}" \
 		--checks not_a_server_error,status_code_conformance,content_type_conformance,response_headers_conformance,response_schema_conformance,unsupported_method,negative_data_rejection \
-		--warnings off --suppress-health-check all --no-color ${FUZZ_FLAGS:-} || failed=1
+		--warnings off --suppress-health-check all --no-color ${FUZZ_FLAGS:-}) || failed=1
 done
 if grep -q '"panic"' "$dir/log"; then
 	echo "the server panicked:"

@@ -60,7 +60,7 @@ func (c rememberCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	m, err := a.memory(writes)
+	m, err := a.engine(writes)
 	if err != nil {
 		return err
 	}
@@ -118,7 +118,7 @@ func (c factsCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	m, err := a.memory(reads)
+	m, err := a.engine(reads)
 	if err != nil {
 		return err
 	}
@@ -165,7 +165,7 @@ func (c historyCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	m, err := a.memory(reads)
+	m, err := a.engine(reads)
 	if err != nil {
 		return err
 	}
@@ -193,7 +193,7 @@ type changeFlags struct {
 	ID     string `name:"id" help:"Id of the change: repeating it is harmless." placeholder:"ID"`
 }
 
-func (c changeFlags) change(a *app) (memory.Change, tenet.Principal, *memory.Memory, error) {
+func (c changeFlags) change(a *app) (memory.Change, tenet.Principal, backend, error) {
 	var none memory.Change
 	scope, err := a.scope()
 	if err != nil {
@@ -209,7 +209,7 @@ func (c changeFlags) change(a *app) (memory.Change, tenet.Principal, *memory.Mem
 	if err != nil {
 		return none, by, nil, err
 	}
-	m, err := a.memory(reads)
+	m, err := a.engine(reads)
 	return memory.Change{Scope: scope, Record: tenet.RecordID(c.Record), Key: c.Key, Why: c.Why, ID: c.ID}, by, m, err
 }
 

@@ -61,7 +61,7 @@ type importReport struct {
 // importer is one run of import.
 type importer struct {
 	*app
-	mem    *memory.Memory
+	mem    backend
 	by     tenet.Principal
 	end    bool
 	report importReport
@@ -91,7 +91,7 @@ func (c importCmd) Run(a *app) error {
 			f.close()
 		}
 	}()
-	m, err := a.memory(writes)
+	m, err := a.engine(writes)
 	if err != nil {
 		return err
 	}
@@ -292,7 +292,7 @@ func (i *importer) owner(c transcript.Conversation) (tenet.Scope, error) {
 
 // lacks returns those messages that the session does not have yet. They must
 // come after those that it has: a log keeps its order.
-func lacks(ctx context.Context, s *memory.Session, ms []tenet.Message) ([]tenet.Message, error) {
+func lacks(ctx context.Context, s conversation, ms []tenet.Message) ([]tenet.Message, error) {
 	info := s.Info()
 	have := map[string]tenet.Message{}
 	for after := int64(0); after < info.Length; {

@@ -44,6 +44,10 @@ type grammar struct {
 	Consolidate consolidateCmd `cmd:"" help:"Take sessions through extraction and the gate."`
 	Audit       auditCmd       `cmd:"" help:"Review what was decided, and what is held."`
 	Verify      verifyCmd      `cmd:"" help:"Recompute the audit chain and every row it covers."`
+	Doc         docCmd         `cmd:"" help:"Keep documents: files that an agent files for itself."`
+	Checkpoint  checkpointCmd  `cmd:"" help:"Keep and resume where a run stands."`
+	Effect      effectCmd      `cmd:"" help:"Carry external side effects out at most once unasked."`
+	Key         keyCmd         `cmd:"" help:"Manage API keys."`
 	Serve       serveCmd       `cmd:"" help:"Serve the engine over HTTP."`
 	Demo        demoCmd        `cmd:"" help:"Sarah's story on real code: no network, no key, a few seconds."`
 	Config      configCmd      `cmd:"" help:"Look at the configuration."`
@@ -67,7 +71,7 @@ type globals struct {
 
 	Listen *string `placeholder:"ADDR" help:"Address to serve on (default 127.0.0.1:7766)."`
 	Server *string `placeholder:"URL" help:"Run the command against a Tenet server instead of a file."`
-	Key    *string `placeholder:"SECRET" help:"API key for --server; TENET_API_KEY keeps it out of the process list."`
+	APIKey *string `name:"key" placeholder:"SECRET" help:"API key for --server; TENET_API_KEY keeps it out of the process list."`
 
 	JSON bool `name:"json" help:"Print JSON."`
 }

@@ -26,7 +26,7 @@ func (c consolidateCmd) Run(a *app) error {
 		if err != nil {
 			return err
 		}
-		m, err := a.memory(reads)
+		m, err := a.engine(reads)
 		if err != nil {
 			return err
 		}
@@ -36,6 +36,9 @@ func (c consolidateCmd) Run(a *app) error {
 		}
 		reports = append(reports, r)
 	} else {
+		if err := a.local("consolidate --all"); err != nil {
+			return err
+		}
 		m, err := a.memory(reads)
 		if err != nil {
 			return err
@@ -62,19 +65,19 @@ func (c consolidateCmd) Run(a *app) error {
 }
 
 // operator opens the review handle of the scope.
-func (a *app) operator(scope tenet.Scope) (*memory.Operator, error) {
+func (a *app) operator(scope tenet.Scope) (reviewer, error) {
 	by, err := a.principal(tenet.Operator)
 	if err != nil {
 		return nil, err
 	}
-	m, err := a.memory(reads)
+	m, err := a.engine(reads)
 	if err != nil {
 		return nil, err
 	}
 	return m.Operator(by, scope)
 }
 
-func (a *app) review() (*memory.Operator, error) {
+func (a *app) review() (reviewer, error) {
 	scope, err := a.scope()
 	if err != nil {
 		return nil, err

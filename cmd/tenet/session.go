@@ -15,7 +15,7 @@ type sessionCmd struct {
 }
 
 // openSession opens a conversation as whoever acts; with old, it has to exist.
-func (a *app) openSession(id string, also []string, may access, old bool) (*memory.Session, error) {
+func (a *app) openSession(id string, also []string, may access, old bool) (conversation, error) {
 	scope, more, err := a.scopes(also)
 	if err != nil {
 		return nil, err
@@ -24,7 +24,7 @@ func (a *app) openSession(id string, also []string, may access, old bool) (*memo
 	if err != nil {
 		return nil, err
 	}
-	m, err := a.memory(may)
+	m, err := a.engine(may)
 	if err != nil {
 		return nil, err
 	}
@@ -221,7 +221,7 @@ func (c recallCmd) Run(a *app) error {
 		if err != nil {
 			return err
 		}
-		m, err := a.memory(reads)
+		m, err := a.engine(reads)
 		if err != nil {
 			return err
 		}

@@ -239,7 +239,7 @@ func fromFlags(g globals) map[string]string {
 	for name, v := range map[string]*string{
 		"store": g.Store, "tenant": g.Tenant, "user": g.User, "project": g.Project, "subject": g.Subject, "as": g.As,
 		"actor": g.Actor, "owns": g.Owns, "durable": g.Durable, "session_ttl": g.SessionTTL,
-		"episode_retention": g.EpisodeRetention, "listen": g.Listen, "server": g.Server, "api_key": g.Key,
+		"episode_retention": g.EpisodeRetention, "listen": g.Listen, "server": g.Server, "api_key": g.APIKey,
 	} {
 		if v != nil {
 			m[name] = *v
