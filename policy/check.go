@@ -36,6 +36,10 @@ func (p *Policy) checkHidden(pr gate.Proposal, f *form, fs []gate.Finding) []gat
 // address.
 const errand = "errand"
 
+// markup marks, until Check has looked at tier and label, what a renderer
+// would fetch or run.
+const markup = "markup"
+
 // checkForm reads what a text would do, and what its decoded parts would.
 // spans says whether the form's offsets are the candidate's own.
 func (p *Policy) checkForm(s *scan, f *form, spans bool, fs []gate.Finding) []gate.Finding {
@@ -55,6 +59,8 @@ func (p *Policy) checkForm(s *scan, f *form, spans bool, fs []gate.Finding) []ga
 		switch {
 		case e.errand:
 			g.Check = errand
+		case e.markup:
+			g.Check = markup
 		case e.effect == gate.E3:
 			g.Check = "structure"
 		}

@@ -198,6 +198,7 @@ type effectFinding struct {
 	start, end        int // bytes of the detection text
 	persists, negated bool
 	errand            bool // a sink that is a mail address, as in "send invites to me@example.org"
+	markup            bool // what a renderer would fetch or run: an image, a link, HTML
 }
 
 // effects classifies a text: every feature found, strongest effects included.

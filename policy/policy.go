@@ -143,6 +143,14 @@ func (p *Policy) Check(pr gate.Proposal) []gate.Finding {
 				fs[i].Effect = min(fs[i].Effect, gate.E2)
 			}
 		}
+		if fs[i].Check == markup {
+			fs[i].Check = "structure"
+			if c.Tier == tenet.TierEpisode && pr.Label >= tenet.LabelUserStated {
+				// A developer who pastes HTML into a chat is remembered: what
+				// was said is defanged when it is rendered, so it fetches nothing.
+				fs[i].Effect = min(fs[i].Effect, gate.E2)
+			}
+		}
 	}
 	return fs
 }

@@ -56,7 +56,8 @@ func (p *Policy) structural(text string, out []effectFinding) []effectFinding {
 				continue
 			}
 			if m := sh.re.FindStringIndex(text); m != nil {
-				out = append(out, effectFinding{code: sh.code, effect: gate.E3, start: m[0], end: m[1]})
+				out = append(out, effectFinding{code: sh.code, effect: gate.E3, start: m[0], end: m[1],
+					markup: sh.code == CodeMarkdownImage || sh.code == CodeLinkSink})
 			}
 			break
 		}
