@@ -79,6 +79,10 @@ func (o *Op) UnmarshalText(b []byte) error {
 	return opNames.parseText("op", b, o)
 }
 
+// KeyForget is the key of a retraction that names no key of its own: what the
+// user asked to forget is then for an operator to find. It is never kept.
+const KeyForget = "forget"
+
 // NoVersion as IfVersion demands that the key has no open record.
 const NoVersion RecordID = "none"
 

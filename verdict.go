@@ -51,6 +51,12 @@ const (
 	CodeUnknownStart   Code = "UNKNOWN_START" // an end of what was not known: kept as history without a start
 	CodeNothingToEnd   Code = "NOTHING_TO_END"
 	CodeAmbiguousEnd   Code = "AMBIGUOUS_END" // the key holds several values and none was named
+	CodeConfirmed      Code = "CONFIRMED"
+	CodeRejectedBefore Code = "REJECTED_BEFORE"        // the same statement was rejected at this label or a higher one
+	CodeErased         Code = "ERASED"                 // the statement was erased; only the user may say it again
+	CodeRestated       Code = "RESTATED_AFTER_ERASURE" // the user said again what had been erased
+	CodeForgetRequest  Code = "FORGET_REQUEST"         // the user asked to forget what no one key holds
+	CodePromptLimit    Code = "PROMPT_LIMIT"           // the user was asked often enough today
 )
 
 // Finding is one reason behind a verdict: the check that spoke, its code, and

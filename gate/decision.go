@@ -28,9 +28,13 @@ const (
 	Stats   Kind = 9 // outcomes of uses of records: counters, no text
 
 	Dormancy Kind = 10 // what a sweep or a pin decided about default results; no text
+
+	Ask    Kind = 11 // nothing is written but the entry: a user is asked to confirm a hold
+	Revoke Kind = 12 // close what came from a tainted source and put back what it had pushed out
+	Bar    Kind = 13 // leave tombstones: statements that are not to be learned again
 )
 
-var kindNames = [...]string{"", "admit", "refuse", "end", "retract", "stage", "settle", "expire", "deny", "stats", "dormancy"}
+var kindNames = [...]string{"", "admit", "refuse", "end", "retract", "stage", "settle", "expire", "deny", "stats", "dormancy", "ask", "revoke", "bar"}
 
 func (k Kind) String() string {
 	if int(k) < len(kindNames) {
@@ -69,20 +73,22 @@ type Plan struct {
 	Ref   string // the candidate, record or session acted on
 	Why   string // an operator's or user's reason; not memory text
 
-	Verdict   tenet.Verdict    // Admit, Refuse
-	Candidate tenet.Candidate  // Admit, Refuse: what was judged, in stored form, secrets masked
-	Declared  tenet.Candidate  // the same as it was offered: only for the digest that makes its id idempotent
-	Needs     Needs            // what must still hold when it is applied
-	Insert    []tenet.Record   // Admit, End
-	Close     []Close          // Admit, End, Retract
-	Agree     *Agreement       // Admit with outcome corroborated
-	Evidence  []tenet.Evidence // Admit: excerpts kept with the record
-	Hold      *Hold            // Refuse
-	Settles   *Settlement      // Settle, and Admit of a released hold
-	Staged    *Staged          // Stage
-	Expire    []tenet.RecordID // Expire
-	Tally     *Tally           // Stats
-	Rests     []Rest           // Dormancy
+	Verdict   tenet.Verdict       // Admit, Refuse
+	Candidate tenet.Candidate     // Admit, Refuse: what was judged, in stored form, secrets masked
+	Declared  tenet.Candidate     // the same as it was offered: only for the digest that makes its id idempotent
+	Needs     Needs               // what must still hold when it is applied
+	Insert    []tenet.Record      // Admit, End
+	Close     []Close             // Admit, End, Retract
+	Agree     *Agreement          // Admit with outcome corroborated
+	Evidence  []tenet.Evidence    // Admit: excerpts kept with the record
+	Hold      *Hold               // Refuse
+	Settles   *Settlement         // Settle, and Admit of a released hold
+	Staged    *Staged             // Stage
+	Expire    []tenet.RecordID    // Expire
+	Tally     *Tally              // Stats
+	Rests     []Rest              // Dormancy
+	Aged      []tenet.CandidateID // Expire: refused candidates whose sealed text goes
+	Tombs     []Tombstone         // Settle that discards, Bar, and what erases
 }
 
 // Needs is the precondition of a decision: the state of what it touches when
@@ -97,6 +103,8 @@ type Needs struct {
 	// the sum may not pass. The zero Limits set none.
 	Grows  Usage
 	Limits Limits
+	// Blocked is what the tombstones said about the statement.
+	Blocked Block
 }
 
 // Query names the records a judgement depends on: the believed records of a
@@ -109,6 +117,8 @@ type Query struct {
 	// Since leaves out records whose valid time ended at or before it: they
 	// can't be touched by a statement that starts there.
 	Since time.Time
+	// Statement is looked up among the scope's tombstones; see Fingerprint.
+	Statement string
 }
 
 // Close ends the known time of a record.
@@ -183,6 +193,8 @@ type State struct {
 	// Now is the asked time or, when later, the last time at which the scope
 	// was written: a case may have waited while others were decided.
 	Now time.Time
+	// Blocked is what the tombstones say about the query's statement.
+	Blocked Block
 }
 
 // HoldCap is how much of a refused text the log keeps, and HoldFor how long.

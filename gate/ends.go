@@ -15,11 +15,14 @@ import (
 // taken back whole. An end of a value that was not known is kept as history
 // with an unknown start ("I used to live in Rome"), unless something else is
 // believed of that time.
-func (g *Gate) unplace(c Case, label tenet.Label, origins []tenet.Origin, p *Plan, v *tenet.Verdict) ([]Finding, error) {
+func (g *rulebook) unplace(c Case, label tenet.Label, origins []tenet.Origin, p *Plan, v *tenet.Verdict) ([]Finding, error) {
 	if err := checkVersion(c); err != nil {
 		return nil, err
 	}
 	cand := c.Candidate
+	if cand.Key == tenet.KeyForget {
+		return []Finding{refusal("place", tenet.CodeForgetRequest, hold)}, nil
+	}
 	sig, named := signature(cand), len(cand.Value) > 0
 	now := said(c)
 	var targets []tenet.Record
@@ -66,7 +69,7 @@ func (g *Gate) unplace(c Case, label tenet.Label, origins []tenet.Origin, p *Pla
 
 // unknownStart keeps what is over and was not known, or refuses: an end of
 // nothing has no effect, and its verdict says so.
-func (g *Gate) unknownStart(c Case, label tenet.Label, origins []tenet.Origin, p *Plan, v *tenet.Verdict) []Finding {
+func (g *rulebook) unknownStart(c Case, label tenet.Label, origins []tenet.Origin, p *Plan, v *tenet.Verdict) []Finding {
 	cand := c.Candidate
 	free := cand.Op == tenet.OpEnd && len(cand.Value) > 0
 	for _, r := range c.State.Open {

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 	"unicode"
 
@@ -53,21 +54,26 @@ type Finding struct {
 	Mask bool
 }
 
-// Gate judges. It is immutable and safe for concurrent use.
-type Gate struct {
+// Gate judges. It is safe for concurrent use: each judgement is made under one
+// rule set, which never changes and which Adopt replaces as a whole.
+type Gate struct{ at atomic.Pointer[rulebook] }
+
+// rulebook is one rule set.
+type rulebook struct {
 	rules   []Rule
 	limits  Limits
 	ruleset string
 
 	keys        func(string) (KeySpec, bool)
 	keysVersion string
+	shut        string // why nothing is admitted; empty: it is
 }
 
 // Option tightens a gate.
-type Option func(*Gate)
+type Option func(*rulebook)
 
 // WithLimits replaces DefaultLimits for the persistent tier.
-func WithLimits(l Limits) Option { return func(g *Gate) { g.limits = l } }
+func WithLimits(l Limits) Option { return func(g *rulebook) { g.limits = l } }
 
 // KeySpec is what a registry knows of a fact key.
 type KeySpec struct {
@@ -79,13 +85,13 @@ type KeySpec struct {
 // WithKeys gives the gate a key registry. What the registry says of a key
 // holds for every candidate under it; lookup must be a pure function.
 func WithKeys(version string, lookup func(key string) (KeySpec, bool)) Option {
-	return func(g *Gate) { g.keysVersion, g.keys = version, lookup }
+	return func(g *rulebook) { g.keysVersion, g.keys = version, lookup }
 }
 
 // New makes a gate from the floor and the rules. Rules only add objections:
 // a gate without rules still refuses what the floor refuses.
 func New(rules []Rule, opts ...Option) *Gate {
-	g := &Gate{rules: slices.Clone(rules), limits: DefaultLimits}
+	g := &rulebook{rules: slices.Clone(rules), limits: DefaultLimits}
 	for _, o := range opts {
 		o(g)
 	}
@@ -95,21 +101,47 @@ func New(rules []Rule, opts ...Option) *Gate {
 		fmt.Fprintln(h, r.Version())
 	}
 	g.ruleset = hex.EncodeToString(h.Sum(nil)[:12])
-	return g
+	out := new(Gate)
+	out.at.Store(g)
+	return out
+}
+
+// Adopt replaces the rule set by another gate's, at once for every judgement
+// that begins after it, and opens a gate that was shut.
+func (g *Gate) Adopt(n *Gate) { g.at.Store(n.at.Load()) }
+
+// Shut stops everything that adds to, ends or retracts memory until Adopt:
+// such calls are Unavailable and say why. Reading, discarding and retention go
+// on. It is what a rule file that cannot be read comes to.
+func (g *Gate) Shut(why string) {
+	b := *g.at.Load()
+	b.shut = why
+	g.at.Store(&b)
+}
+
+// IsShut is why the gate is shut, or empty.
+func (g *Gate) IsShut() string { return g.at.Load().shut }
+
+func (b *rulebook) open(op string) error {
+	if b.shut != "" {
+		return tenet.Errorf(tenet.Unavailable, op, "nothing is admitted: %s", b.shut)
+	}
+	return nil
 }
 
 // RuleSet is the digest that every verdict carries.
-func (g *Gate) RuleSet() string { return g.ruleset }
+func (g *Gate) RuleSet() string { return g.at.Load().ruleset }
 
 // Limits are the persistent tier's, for reporting.
-func (g *Gate) Limits() Limits { return g.limits }
+func (g *Gate) Limits() Limits { return g.at.Load().limits }
 
 // Key is what the registry knows of a fact key; the zero KeySpec when nothing.
 func (g *Gate) Key(key string) KeySpec {
-	if g.keys == nil {
+	b := g.at.Load()
+	if b.keys == nil {
 		return KeySpec{}
 	}
-	spec, _ := g.keys(key)
+	spec, _ := b.keys(key)
 	return spec
 }
 
@@ -126,11 +158,14 @@ type Case struct {
 	At      time.Time
 	// ExpiresAt is when the record's raw text is to be dropped; zero: never.
 	ExpiresAt time.Time
+	// Objections are a classifier's: each asks that the candidate be held.
+	// They can do nothing else.
+	Objections []tenet.Code
 }
 
 // Query is what the case's State has to hold: ask the ledger for it, then
 // judge.
-func (g *Gate) Query(c Case) Query { return query(g.prepare(c)) }
+func (g *Gate) Query(c Case) Query { return query(g.at.Load().prepare(c)) }
 
 // Judge decides about a candidate. It returns an error, and decides nothing,
 // when the candidate cannot be judged at all (Invalid) or the principal may
@@ -142,7 +177,7 @@ func (g *Gate) Judge(c Case) (Decision, error) {
 	if !c.By.MayReach(c.Candidate.Scope) {
 		return Decision{}, tenet.Errorf(tenet.Denied, "judge", "the principal may not act in this scope")
 	}
-	return g.judge(c, nil)
+	return g.at.Load().judge(c, nil)
 }
 
 // Release admits a held candidate on an operator's decision, as a new record
@@ -152,20 +187,37 @@ func (g *Gate) Release(c Case, held tenet.Held) (Decision, error) {
 	if c.By.Kind() != tenet.Operator || !c.By.MayReach(c.Candidate.Scope) {
 		return Decision{}, tenet.Errorf(tenet.Denied, "release", "only an operator of the tenant may release")
 	}
+	if err := releasable("release", c, held); err != nil {
+		return Decision{}, err
+	}
+	return g.at.Load().judge(c, &elevation{held: held, label: tenet.LabelOperator, op: "release", code: tenet.CodeReleased, waives: true})
+}
+
+// elevation is a held candidate on its way to a higher label.
+type elevation struct {
+	held   tenet.Held
+	label  tenet.Label
+	op     string
+	code   tenet.Code
+	waives bool // what a rule asked to hold, somebody has now looked at
+}
+
+// releasable returns why a hold cannot be elevated by the case.
+func releasable(op string, c Case, held tenet.Held) error {
 	if held.State != tenet.HoldOpen {
-		return Decision{}, tenet.Errorf(tenet.Conflict, "release", "the hold is %s, not open", held.State)
+		return tenet.Errorf(tenet.Conflict, op, "the hold is %s, not open", held.State)
 	}
 	if !c.At.Before(held.ExpiresAt) {
-		return Decision{}, tenet.Errorf(tenet.Conflict, "release", "the hold has run out and its text with it")
+		return tenet.Errorf(tenet.Conflict, op, "the hold has run out and its text with it")
 	}
 	if err := c.Candidate.Check(); err != nil {
-		return Decision{}, err
+		return err
 	}
 	was, is := held.Candidate, c.Candidate
 	if is.ID == held.Verdict.Candidate || is.Tier != was.Tier || is.Key != was.Key || is.Text != was.Text || !bytes.Equal(is.Value, was.Value) {
-		return Decision{}, tenet.Errorf(tenet.Invalid, "release", "a release is a new candidate with the held one's content")
+		return tenet.Errorf(tenet.Invalid, op, "it must be a new candidate with the held one's content")
 	}
-	return g.judge(c, &held)
+	return nil
 }
 
 // Discard settles an open hold without admitting it.
@@ -179,20 +231,31 @@ func (g *Gate) Discard(by tenet.Principal, scope tenet.Scope, held tenet.Held, w
 	return Decision{&Plan{
 		Kind: Settle, Scope: scope, Actor: by.String(), At: tenet.Micros(at), Ref: string(held.Verdict.Candidate), Why: why,
 		Settles: &Settlement{held.Verdict.Candidate, tenet.HoldDiscarded},
+		Tombs:   rejection(held),
 	}}, nil
 }
 
-func (g *Gate) judge(c Case, release *tenet.Held) (Decision, error) {
+func (g *rulebook) judge(c Case, up *elevation) (Decision, error) {
+	if err := g.open("judge"); err != nil {
+		return Decision{}, err
+	}
 	offered := c.Candidate.Text
 	declared := c.Candidate
 	c = g.prepare(c)
 	label, origins, evidence, findings := derive(c)
-	if release != nil {
-		label, findings = tenet.LabelOperator, nil
+	if up != nil {
+		label, findings = up.label, nil
 	}
 	findings = append(findings, floor(c, g.limits)...)
+	findings = append(findings, buried(c, label)...)
+	for _, code := range c.Objections {
+		findings = append(findings, refusal("classifier", code, hold))
+	}
 	for _, r := range g.rules {
-		findings = append(findings, r.Check(Proposal{c.By, c.Candidate, label, c.At, offered})...)
+		for _, f := range r.Check(Proposal{c.By, c.Candidate, label, c.At, offered}) {
+			f.Hold = f.Hold && (up == nil || !up.waives)
+			findings = append(findings, f)
+		}
 	}
 
 	var effect Effect
@@ -215,7 +278,7 @@ func (g *Gate) judge(c Case, release *tenet.Held) (Decision, error) {
 
 	p := &Plan{
 		Scope: c.Candidate.Scope, Actor: c.By.String(), At: c.At, Ref: string(c.Candidate.ID), Candidate: c.Candidate, Declared: declared, Why: c.Candidate.Route,
-		Needs: Needs{Query: query(c), Limits: g.limits},
+		Needs: Needs{Query: query(c), Limits: g.limits, Blocked: c.State.Blocked},
 	}
 	for _, r := range c.State.Open {
 		p.Needs.Open = append(p.Needs.Open, r.ID)
@@ -248,15 +311,15 @@ func (g *Gate) judge(c Case, release *tenet.Held) (Decision, error) {
 			v.Codes = append(v.Codes, f.Code)
 		}
 	}
-	if release != nil {
+	if up != nil {
 		if worst != allow {
-			return Decision{}, &tenet.Error{Kind: tenet.Refused, Op: "release", Reason: "a rule that no operator may waive refuses it", Code: first(v.Codes)}
+			return Decision{}, &tenet.Error{Kind: tenet.Refused, Op: up.op, Reason: "a rule that this may not waive refuses it", Code: first(v.Codes)}
 		}
-		v.Codes = append(v.Codes, tenet.CodeReleased)
-		p.Settles = &Settlement{release.Verdict.Candidate, tenet.HoldReleased}
+		v.Codes = append(v.Codes, up.code)
+		p.Settles = &Settlement{up.held.Verdict.Candidate, tenet.HoldReleased}
 		for i := range p.Insert {
 			if p.Insert[i].FragmentOf == "" {
-				p.Insert[i].Elevates = tenet.RecordID(release.Verdict.Candidate)
+				p.Insert[i].Elevates = tenet.RecordID(up.held.Verdict.Candidate)
 			}
 		}
 	}
@@ -312,7 +375,7 @@ func refusal(check string, code tenet.Code, s severity) Finding {
 // prepare brings a candidate into the form that is judged and stored: NFC, no
 // control characters, times in UTC microseconds, value and text filled from
 // each other.
-func (g *Gate) prepare(c Case) Case {
+func (g *rulebook) prepare(c Case) Case {
 	c.At = tenet.Micros(c.At)
 	c.ExpiresAt = tenet.Micros(c.ExpiresAt)
 	cand := &c.Candidate

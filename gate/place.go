@@ -11,6 +11,14 @@ import (
 
 // query names the state a candidate's placement depends on.
 func query(c Case) Query {
+	q := placeQuery(c)
+	if c.Candidate.Op == tenet.OpAssert {
+		q.Statement = Fingerprint(c.Candidate)
+	}
+	return q
+}
+
+func placeQuery(c Case) Query {
 	switch c.Candidate.Tier {
 	case tenet.TierFact, tenet.TierDocument:
 		q := Query{Tier: c.Candidate.Tier, Key: c.Candidate.Key, Since: c.Candidate.Valid.From}
@@ -41,7 +49,7 @@ func signature(c tenet.Candidate) string {
 // place puts an admissible candidate on the time axes: it corroborates an
 // equal record, supersedes or splits what it contradicts, or is simply new.
 // It never lets a lower label touch a higher one.
-func (g *Gate) place(c Case, label tenet.Label, origins []tenet.Origin, p *Plan, v *tenet.Verdict) ([]Finding, error) {
+func (g *rulebook) place(c Case, label tenet.Label, origins []tenet.Origin, p *Plan, v *tenet.Verdict) ([]Finding, error) {
 	if err := checkVersion(c); err != nil {
 		return nil, err
 	}
@@ -354,6 +362,9 @@ func (g *Gate) Retract(c Change) (Decision, error) {
 }
 
 func (g *Gate) change(c Change, op string, kind Kind, reason tenet.Closing) (*Plan, error) {
+	if err := g.at.Load().open(op); err != nil {
+		return nil, err
+	}
 	if !c.By.MayReach(c.Scope) || c.Target.Scope != c.Scope {
 		return nil, tenet.Errorf(tenet.Denied, op, "the principal may not act in this scope")
 	}

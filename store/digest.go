@@ -156,7 +156,9 @@ type Written struct {
 	Stage           *StageMark
 	Settled         *gate.Settlement
 	Tally           *gate.Tally
-	Rests           []gate.Rest // in order of record id
+	Rests           []gate.Rest         // in order of record id
+	Aged            []tenet.CandidateID // in order
+	Tombs           [][]byte            // TombDigest of each, in order of their digests
 	Verdict         tenet.Verdict
 	RecordIDs       []string // the keys of Records, in order
 }
@@ -220,6 +222,17 @@ func EntryDigest(k DataKey, w Written) []byte {
 	d.json(v.Findings)
 	d.str(v.RuleSet)
 	d.time(v.At)
+	// What came later, written only where it is: older entries keep their digests.
+	if len(w.Aged) > 0 {
+		d.str("aged")
+		d.json(w.Aged)
+	}
+	if len(w.Tombs) > 0 {
+		d.str("tombstones")
+		for _, t := range w.Tombs {
+			d.bytes(t)
+		}
+	}
 	return d.Sum(nil)
 }
 

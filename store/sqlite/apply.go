@@ -63,6 +63,7 @@ type ledger struct {
 	head   store.Head
 	facts  uint64 // the entry that last changed a fact
 	staged int64  // how many candidates wait
+	tombs  int64  // how many tombstones there are
 	lastAt time.Time
 	hash   []byte
 
@@ -77,10 +78,10 @@ func (db *DB) open(c conn, scope tenet.Scope) (*ledger, error) {
 	l := &ledger{subject: subject{scope: scope}, c: c}
 	var wrapped []byte
 	var last int64
-	err := c.row(bg, `SELECT s.scope, s.data_key, h.text, h.stats, h.audit, h.sleep, h.facts, h.staged, h.last_at, h.hash
+	err := c.row(bg, `SELECT s.scope, s.data_key, h.text, h.stats, h.audit, h.sleep, h.facts, h.staged, h.tombs, h.last_at, h.hash
 		FROM subjects s JOIN heads h ON h.scope = s.scope WHERE s.tenant = ? AND s.kind = ? AND s.external_id = ?`,
 		[]any{scope.Tenant(), int64(scope.Subject().Kind()), scope.Subject().ID()},
-		&l.id, &wrapped, &l.head.Text, &l.head.Stats, &l.head.Audit, &l.head.Sleep, &l.facts, &l.staged, &last, &l.hash)
+		&l.id, &wrapped, &l.head.Text, &l.head.Stats, &l.head.Audit, &l.head.Sleep, &l.facts, &l.staged, &l.tombs, &last, &l.hash)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
 		l.subject, err = db.enter(c, "apply", scope)
@@ -96,8 +97,8 @@ func (l *ledger) save() error {
 	if l.head.Audit == l.wasAudit {
 		return nil // replays only
 	}
-	return l.c.exec(`UPDATE heads SET text = ?, stats = ?, audit = ?, sleep = ?, facts = ?, staged = ?, last_at = ?, hash = ? WHERE scope = ?`,
-		int64(l.head.Text), int64(l.head.Stats), int64(l.head.Audit), int64(l.head.Sleep), int64(l.facts), l.staged, start(l.lastAt), l.hash, l.id)
+	return l.c.exec(`UPDATE heads SET text = ?, stats = ?, audit = ?, sleep = ?, facts = ?, staged = ?, tombs = ?, last_at = ?, hash = ? WHERE scope = ?`,
+		int64(l.head.Text), int64(l.head.Stats), int64(l.head.Audit), int64(l.head.Sleep), int64(l.facts), l.staged, l.tombs, start(l.lastAt), l.hash, l.id)
 }
 
 // apply writes one decision, unless it was written before.
@@ -119,6 +120,9 @@ func (l *ledger) apply(i int, p gate.Plan, again store.Rejudge) (store.Applied, 
 			return store.Applied{}, conflict(op, "the state moved since it was judged")
 		}
 		st, err := l.state(bg, l.c, p.Needs.Query, later(p.At, l.lastAt))
+		if err == nil {
+			st.Blocked, err = l.block(p.Needs.Query.Statement)
+		}
 		if err != nil {
 			return store.Applied{}, err
 		}
@@ -178,8 +182,10 @@ func (l *ledger) content(p gate.Plan) []byte {
 	switch p.Kind {
 	case gate.Admit, gate.Refuse:
 		return store.ContentDigest(l.key, p.Declared)
-	case gate.End, gate.Retract:
+	case gate.End, gate.Retract, gate.Revoke:
 		return store.ChangeDigest(l.key, p)
+	case gate.Ask:
+		return store.AskDigest(l.key, p)
 	}
 	return nil
 }
@@ -215,6 +221,9 @@ func (l *ledger) replay(p gate.Plan, content []byte) (store.Applied, error) {
 // holds reports whether the state is still the one that p was judged against.
 func (l *ledger) holds(p gate.Plan) (bool, error) {
 	n := p.Needs
+	if b, err := l.block(n.Query.Statement); err != nil || b != n.Blocked {
+		return false, err
+	}
 	where, args := l.believed(n.Query)
 	if where == "" {
 		if len(n.Open) > 0 {

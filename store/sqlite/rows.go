@@ -71,6 +71,9 @@ func (w *writing) write(p gate.Plan) error {
 	if err := w.retain(p); err != nil {
 		return err
 	}
+	if err := w.bury(p); err != nil {
+		return err
+	}
 	if err := w.expire(p.Expire); err != nil {
 		return err
 	}

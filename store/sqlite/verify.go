@@ -32,7 +32,7 @@ func (db *DB) Verify(ctx context.Context, scope tenet.Scope) (store.Verification
 			return err
 		}
 		v.subject, v.c, v.ctx = s, c, ctx
-		for _, read := range []func() error{v.records, v.evidence, v.agreements, v.retained, v.holds, v.stages, v.waiting, v.chain} {
+		for _, read := range []func() error{v.records, v.evidence, v.agreements, v.retained, v.tombstones, v.holds, v.stages, v.waiting, v.chain} {
 			if err := read(); err != nil {
 				return err
 			}
@@ -63,6 +63,7 @@ type work struct {
 	held      tenet.HoldState
 	sealed    []byte
 	settled   int64
+	aged      int64 // the entry that dropped its text
 	expires   int64
 	kept      [][]byte // evidence kept with a record
 	left      []left   // and what expiry left of it
@@ -262,17 +263,17 @@ func (v *verifier) agreements() error {
 }
 
 func (v *verifier) holds() error {
-	return v.c.each(v.ctx, `SELECT h.seq, h.state, h.settled_seq, h.sealed, h.expires_at, ifnull(t.ref, '') FROM held h
+	return v.c.each(v.ctx, `SELECT h.seq, h.state, h.settled_seq, h.aged_seq, h.sealed, h.expires_at, ifnull(t.ref, '') FROM held h
 		LEFT JOIN trail t ON t.scope = h.scope AND t.seq = h.seq WHERE h.scope = ?`, []any{v.id}, func(rs *sql.Rows) error {
-		var seq, settled, expires int64
+		var seq, settled, aged, expires int64
 		var state tenet.HoldState
 		var ref string
 		var sealed []byte
-		if err := rs.Scan(&seq, &state, &settled, &sealed, &expires, &ref); err != nil {
+		if err := rs.Scan(&seq, &state, &settled, &aged, &sealed, &expires, &ref); err != nil {
 			return err
 		}
 		w := v.of(seq)
-		w.held, w.sealed, w.settled, w.expires = state, sealed, settled, expires
+		w.held, w.sealed, w.settled, w.aged, w.expires = state, sealed, settled, aged, expires
 		if settled != 0 {
 			v.of(settled).Settled = &gate.Settlement{Candidate: tenet.CandidateID(ref), State: state}
 		}
@@ -388,10 +389,11 @@ func (v *verifier) chain() error {
 		v.find(seq, "rows that no entry of the chain wrote")
 	}
 	var h store.Head
-	var factsAt, lastAt, staged int64
+	var factsAt, lastAt, staged, tombs int64
 	var hash []byte
-	err = v.c.row(v.ctx, `SELECT text, stats, audit, sleep, facts, last_at, hash, staged - (SELECT count(*) FROM staged WHERE scope = ?1) FROM heads WHERE scope = ?1`,
-		[]any{v.id}, &h.Text, &h.Stats, &h.Audit, &h.Sleep, &factsAt, &lastAt, &hash, &staged)
+	err = v.c.row(v.ctx, `SELECT text, stats, audit, sleep, facts, last_at, hash, staged - (SELECT count(*) FROM staged WHERE scope = ?1), tombs - (SELECT count(*) FROM tombstones WHERE scope = ?1)
+		FROM heads WHERE scope = ?1`,
+		[]any{v.id}, &h.Text, &h.Stats, &h.Audit, &h.Sleep, &factsAt, &lastAt, &hash, &staged, &tombs)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
 		v.find(next, "the scope's head is missing")
@@ -401,6 +403,8 @@ func (v *verifier) chain() error {
 		v.find(next, "the end of the chain is missing")
 	case h.Text != text || h.Stats != stats || h.Sleep != sleep || uint64(factsAt) != facts:
 		v.find(next, "the scope's head was altered")
+	case tombs != 0:
+		v.find(next, "the tombstones are not those that were left")
 	case staged != 0:
 		v.find(next, "the staged candidates are not those that were staged")
 	}
@@ -420,9 +424,11 @@ func (v *verifier) checkHold(e tenet.AuditEntry, w *work) {
 		w.note("a held candidate that the entry does not know")
 	case w.held == "":
 		w.note("the refused candidate is missing")
-	case w.settled == 0 && w.held != initial:
+	case w.aged != 0 && (w.sealed != nil || w.settled == 0 && w.held != tenet.HoldExpired):
+		w.note("a text that had run out was brought back")
+	case w.settled == 0 && w.aged == 0 && w.held != initial:
 		w.note("a hold was settled by no entry")
-	case w.sealed == nil && w.held != tenet.HoldExpired:
+	case w.sealed == nil && w.aged == 0 && w.held != tenet.HoldExpired:
 		w.note("the refused candidate's text is missing")
 	case w.sealed != nil:
 		c, err := v.unseal(w.sealed, v.aboutHeld(int64(e.Seq), e.Ref, w.expires))

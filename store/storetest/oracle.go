@@ -57,6 +57,8 @@ type durable struct {
 	tallies  map[uint64]gate.Tally
 	rests    map[uint64][]gate.Rest
 	chain    []tenet.AuditEntry
+	tombs    []tomb
+	aged     map[tenet.CandidateID]uint64 // by the entry that dropped the text
 }
 
 // A row is one record as it was written; only Known.To, Closed and
@@ -102,7 +104,7 @@ type stage struct {
 
 func (d durable) copy() durable {
 	d.rows, d.evidence, d.agreed = slices.Clone(d.rows), slices.Clone(d.evidence), slices.Clone(d.agreed)
-	d.holds, d.chain = slices.Clone(d.holds), slices.Clone(d.chain)
+	d.holds, d.chain, d.tombs, d.aged = slices.Clone(d.holds), slices.Clone(d.chain), slices.Clone(d.tombs), maps.Clone(d.aged)
 	d.refs, d.settled, d.stages, d.marks = maps.Clone(d.refs), maps.Clone(d.settled), maps.Clone(d.stages), maps.Clone(d.marks)
 	d.tallies, d.rests = maps.Clone(d.tallies), maps.Clone(d.rests)
 	return d
@@ -124,6 +126,7 @@ func (o *Oracle) enter(ctx context.Context, op string, scope tenet.Scope) (*spac
 		s.refs, s.settled = map[string]judged{}, map[uint64]gate.Settlement{}
 		s.stages, s.marks = map[tenet.SessionID]stage{}, map[uint64]store.StageMark{}
 		s.tallies, s.rests, s.places = map[uint64]gate.Tally{}, map[uint64][]gate.Rest{}, map[string]map[tenet.RecordID]spot{}
+		s.aged = map[tenet.CandidateID]uint64{}
 		o.scopes[scope] = s
 	}
 	return s, nil
@@ -225,13 +228,17 @@ func (d *durable) content(p gate.Plan) []byte {
 		return store.ContentDigest(d.key, p.Declared)
 	case gate.End, gate.Retract:
 		return store.ChangeDigest(d.key, p)
+	case gate.Revoke:
+		return store.ChangeDigest(d.key, p)
+	case gate.Ask:
+		return store.AskDigest(d.key, p)
 	}
 	return nil
 }
 
 func holds(n gate.Needs, s gate.State) bool {
 	return slices.EqualFunc(n.Open, s.Open, func(id tenet.RecordID, r tenet.Record) bool { return id == r.ID }) &&
-		n.Limits.Fits(s.Usage, n.Grows)
+		n.Limits.Fits(s.Usage, n.Grows) && n.Blocked == s.Blocked
 }
 
 // write puts the plan's rows in place, as entry seq at known time at.
@@ -295,6 +302,9 @@ func (d *durable) write(p gate.Plan, seq uint64, at time.Time) error {
 		}
 		d.holds[i].state = s.State
 		d.settled[seq] = *s
+	}
+	if err := d.bury(p, seq, at); err != nil {
+		return err
 	}
 	for session, st := range d.stages { // what has a verdict leaves the stage
 		if p.Kind == gate.Admit || p.Kind == gate.Refuse {
@@ -398,7 +408,7 @@ func (d *durable) state(q gate.Query, now time.Time) gate.State {
 	if d.known.After(now) {
 		now = d.known
 	}
-	s := gate.State{Now: now}
+	s := gate.State{Now: now, Blocked: d.blocked(q.Statement)}
 	if q.Tier != 0 && (q.Key != "" || q.Signature != "") {
 		s.Open = d.where(func(r *row) bool {
 			return r.Known.Open() && r.Tier == q.Tier && (q.Key == "" || r.Key == q.Key) &&

@@ -155,7 +155,7 @@ func (o *Oracle) Held(ctx context.Context, scope tenet.Scope, now time.Time, aft
 			break
 		}
 		held := tenet.Held{Verdict: s.refs[string(h.candidate)].verdict, By: h.by, ExpiresAt: h.expires, State: h.state}
-		if h.expires.After(now) {
+		if h.expires.After(now) && h.sealed != nil {
 			plain, err := s.key.Unseal(h.sealed, string(h.candidate))
 			if err != nil {
 				return nil, err
@@ -321,5 +321,6 @@ func (d *durable) written(e tenet.AuditEntry) store.Written {
 		w.Tally = &t
 	}
 	w.Rests = d.rests[e.Seq]
+	d.buried(e.Seq, &w)
 	return w
 }

@@ -46,6 +46,8 @@ func TamperOracle(t testing.TB, l store.Ledger, w Tampering) {
 		s.chain[w.Seq-1].Action = "altered"
 	case EntryDropped:
 		s.chain = slices.Delete(s.chain, int(w.Seq-1), int(w.Seq))
+	case TombDropped:
+		s.tombs = nil
 	default:
 		t.Fatalf("no way to do %q", w.Damage)
 	}

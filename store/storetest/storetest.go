@@ -51,6 +51,7 @@ const (
 	VerdictOutcome Damage = "verdict outcome" // make the verdict of Candidate say stored
 	EntryAltered   Damage = "entry altered"   // set the action or rule set of entry Seq to something else
 	EntryDropped   Damage = "entry dropped"   // delete entry Seq
+	TombDropped    Damage = "tomb dropped"    // delete every tombstone
 )
 
 // Tampering names what to alter. Record, Candidate and Seq name existing
@@ -86,6 +87,7 @@ func Run(t *testing.T, b Backend) {
 		})
 	}
 	run("Ledger", b.Ledger != nil, ledgerClauses)
+	run("Governor", b.claims(func(l store.Ledger) bool { _, ok := l.(store.Governor); return ok }, t), boundaryClauses)
 	run("Vectors", b.claims(func(l store.Ledger) bool { _, ok := l.(store.Vectors); return ok }, t), vectorClauses)
 	run("Retention", b.claims(func(l store.Ledger) bool { _, ok := l.(store.Retention); return ok }, t), retentionClauses)
 	run("Sessions", b.Sessions != nil, sessionClauses)

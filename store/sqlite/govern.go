@@ -1,0 +1,181 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/tenet-memory/tenet"
+	"github.com/tenet-memory/tenet/store"
+)
+
+var (
+	_ store.Governor = (*DB)(nil)
+	_ store.Served   = (*DB)(nil)
+)
+
+// AgedOut implements store.Governor.
+func (db *DB) AgedOut(ctx context.Context, now time.Time, limit int) ([]store.AgedOut, error) {
+	const op = "aged out"
+	if limit < 0 {
+		return nil, invalid(op, "a negative limit")
+	}
+	var out []store.AgedOut
+	err := db.r.each(ctx, `SELECT s.tenant, s.kind, s.external_id, t.ref, h.expires_at
+		FROM held h INDEXED BY held_due JOIN subjects s ON s.scope = h.scope JOIN trail t ON t.scope = h.scope AND t.seq = h.seq
+		WHERE h.sealed IS NOT NULL AND h.expires_at <= ? ORDER BY h.scope, h.seq LIMIT ?`, []any{end(now), limit}, func(rs *sql.Rows) error {
+		var a store.AgedOut
+		var tenant, id string
+		var kind, expires int64
+		if err := rs.Scan(&tenant, &kind, &id, &a.Candidate, &expires); err != nil {
+			return err
+		}
+		a.ExpiresAt = from(expires)
+		var err error
+		a.Scope, err = scopeOf(tenant, kind, id)
+		out = append(out, a)
+		return err
+	})
+	if err != nil {
+		return nil, failure(op, err)
+	}
+	return out, nil
+}
+
+// Records implements store.Governor.
+func (db *DB) Records(ctx context.Context, scope tenet.Scope, after tenet.RecordID, limit int) ([]tenet.Record, error) {
+	const op = "records"
+	if limit < 0 {
+		return nil, invalid(op, "a negative limit")
+	}
+	p, err := db.head(ctx, db.r, op, scope)
+	if err != nil {
+		return nil, err
+	}
+	var row int64
+	if after != "" {
+		err := db.r.row(ctx, `SELECT rowid FROM records WHERE scope = ? AND id = ?`, []any{p.id, string(after)}, &row)
+		if errors.Is(err, sql.ErrNoRows) {
+			return nil, nil
+		}
+		if err != nil {
+			return nil, failure(op, err)
+		}
+	}
+	rs, err := subject{scope: scope}.records(ctx, db.r, `WHERE scope = ? AND rowid > ? ORDER BY rowid LIMIT ?`, p.id, row, limit)
+	if err != nil {
+		return nil, failure(op, err)
+	}
+	return rs, nil
+}
+
+// chainName writes a surrogate so that the order of names is that of numbers.
+func chainName(scope int64) string { return fmt.Sprintf("%016x", scope) }
+
+func chainOf(name string) (int64, error) {
+	n, err := strconv.ParseInt(name, 16, 64)
+	if err != nil || n < 0 {
+		return 0, invalid("chain", "not a chain's name")
+	}
+	return n, nil
+}
+
+// Heads implements store.Governor.
+func (db *DB) Heads(ctx context.Context, after string, limit int) ([]store.ChainHead, error) {
+	const op = "heads"
+	if limit < 0 {
+		return nil, invalid(op, "a negative limit")
+	}
+	var last int64
+	if after != "" {
+		var err error
+		if last, err = chainOf(after); err != nil {
+			return nil, err
+		}
+	}
+	var out []store.ChainHead
+	err := db.r.each(ctx, `SELECT scope, audit, hash FROM heads WHERE scope > ? AND audit > 0 ORDER BY scope LIMIT ?`, []any{last, limit}, func(rs *sql.Rows) error {
+		var h store.ChainHead
+		var scope, seq int64
+		if err := rs.Scan(&scope, &seq, &h.Hash); err != nil {
+			return err
+		}
+		h.Chain, h.Seq = chainName(scope), uint64(seq)
+		out = append(out, h)
+		return nil
+	})
+	if err != nil {
+		return nil, failure(op, err)
+	}
+	return out, nil
+}
+
+// ChainName implements store.Governor.
+func (db *DB) ChainName(ctx context.Context, scope tenet.Scope) (string, error) {
+	p, err := db.head(ctx, db.r, "chain", scope)
+	if err != nil || p.Audit == 0 {
+		return "", err
+	}
+	return chainName(p.id), nil
+}
+
+// EntryAt implements store.Governor.
+func (db *DB) EntryAt(ctx context.Context, chain string, seq uint64) ([]byte, error) {
+	n, err := chainOf(chain)
+	if err != nil {
+		return nil, err
+	}
+	var hash []byte
+	err = db.r.row(ctx, `SELECT hash FROM chain WHERE scope = ? AND seq = ?`, []any{n, int64(seq)}, &hash)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, failure("entry", err)
+	}
+	return hash, nil
+}
+
+// ServedWith implements store.Served. It reads every receipt of the tenant: it
+// is asked for after an incident, not in a turn.
+func (db *DB) ServedWith(ctx context.Context, tenant string, ids []tenet.RecordID) ([]store.ScopedReceipt, error) {
+	const op = "served"
+	if tenant == "" {
+		return nil, invalid(op, "no tenant")
+	}
+	wanted := make(map[tenet.RecordID]bool, len(ids))
+	for _, id := range ids {
+		wanted[id] = true
+	}
+	var out []store.ScopedReceipt
+	err := db.r.each(ctx, `SELECT s.kind, s.external_id, n.external_id, r.at, r.body FROM subjects s
+		JOIN session_names n ON n.scope = s.scope JOIN receipts r ON r.sid = n.sid
+		WHERE s.tenant = ? ORDER BY s.kind, s.external_id, n.external_id, r.n`, []any{tenant}, func(rs *sql.Rows) error {
+		var kind, at int64
+		var id, session string
+		var body []byte
+		if err := rs.Scan(&kind, &id, &session, &at, &body); err != nil {
+			return err
+		}
+		r, err := decodeReceipt(body)
+		if err != nil {
+			return err
+		}
+		r.Session, r.At = tenet.SessionID(session), from(at)
+		for _, rec := range append(r.Facts, r.Recalled...) {
+			if wanted[rec] {
+				scope, err := scopeOf(tenant, kind, id)
+				out = append(out, store.ScopedReceipt{Scope: scope, Receipt: r})
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, failure(op, err)
+	}
+	return out, nil
+}
