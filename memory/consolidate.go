@@ -79,8 +79,9 @@ func (m *Memory) finish(ctx context.Context, scope tenet.Scope, id tenet.Session
 // sweepEvery is how often Run sweeps.
 const sweepEvery = 30 * time.Second
 
-// Run consolidates due sessions, sweeps expired ones and drops expired texts
-// until the context ends. Errors are logged and tried again; every is how
+// Run consolidates due sessions, embeds what has no vector, sweeps expired
+// sessions and texts, and once a day what is to be forgotten, until the context
+// ends. Errors are logged and tried again; every is how
 // often it looks (default 1 s).
 func (m *Memory) Run(ctx context.Context, every time.Duration) error {
 	if err := m.durable("run"); err != nil {
@@ -113,6 +114,13 @@ func (m *Memory) Run(ctx context.Context, every time.Duration) error {
 			swept = now
 			if _, err := m.Sweep(ctx); err != nil && ctx.Err() == nil {
 				m.log.WarnContext(ctx, "sweep failed", "kind", tenet.KindOf(err).String())
+			}
+			for more := true; more && ctx.Err() == nil; {
+				var err error
+				if _, more, err = m.ForgetOnce(ctx); err != nil && ctx.Err() == nil {
+					m.log.WarnContext(ctx, "forgetting failed", "kind", tenet.KindOf(err).String())
+					break
+				}
 			}
 		}
 		select {

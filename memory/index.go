@@ -25,6 +25,8 @@ type indexes struct {
 	vectors  store.Vectors
 	patience time.Duration // for one query
 
+	retention store.Retention // nil: nothing is ever dormant
+
 	mu    sync.Mutex
 	byKey map[tenet.Scope]*scopeIndex
 	tick  int64 // orders uses, for eviction
@@ -35,6 +37,8 @@ type scopeIndex struct {
 	mu      sync.RWMutex // held for writing while changes come in
 	head    uint64       // the ledger's text position that the index stands at
 	dense   uint64       // and the position of its vectors
+	sleep   uint64       // and of what is dormant
+	asleep  []tenet.RecordID
 	built   bool
 	index   *recall.Index
 	entries map[tenet.RecordID]entry
@@ -123,7 +127,7 @@ func (x *indexes) refresh(ctx context.Context, scope tenet.Scope, si *scopeIndex
 		return err
 	}
 	si.mu.RLock()
-	current := si.built && si.head >= head.Text && (x.embedder == nil || si.dense >= head.Dense)
+	current := si.built && si.head >= head.Text && (x.embedder == nil || si.dense >= head.Dense) && (x.retention == nil || si.sleep >= head.Sleep)
 	si.mu.RUnlock()
 	if current {
 		return nil
@@ -140,7 +144,29 @@ func (x *indexes) refresh(ctx context.Context, scope tenet.Scope, si *scopeIndex
 		}
 		x.evict(si)
 	}
+	if err := x.lull(ctx, scope, si, head); err != nil {
+		return err
+	}
 	return x.place(ctx, scope, si, head)
+}
+
+// lull brings what is dormant to the ledger's position.
+func (x *indexes) lull(ctx context.Context, scope tenet.Scope, si *scopeIndex, head store.Head) error {
+	if x.retention == nil || si.sleep >= head.Sleep {
+		return nil
+	}
+	now, err := x.retention.Sleeping(ctx, scope)
+	if err != nil {
+		return err
+	}
+	for _, id := range si.asleep {
+		si.index.SetDormant(string(id), false)
+	}
+	for _, id := range now {
+		si.index.SetDormant(string(id), true)
+	}
+	si.asleep, si.sleep = now, head.Sleep
+	return nil
 }
 
 // take applies changes: what is gone first, so that an id that was closed and
@@ -151,7 +177,7 @@ func (si *scopeIndex) take(ch store.Changes, params recall.Params) error {
 		if err != nil {
 			return err
 		}
-		si.index, si.entries, si.dense = index, map[tenet.RecordID]entry{}, 0
+		si.index, si.entries, si.dense, si.sleep, si.asleep = index, map[tenet.RecordID]entry{}, 0, 0, nil
 	}
 	gone := make([]string, 0, len(ch.Removed))
 	for _, id := range ch.Removed {

@@ -17,6 +17,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/tenet-memory/tenet"
+	"github.com/tenet-memory/tenet/forget"
 	"github.com/tenet-memory/tenet/gate"
 	"github.com/tenet-memory/tenet/model"
 	"github.com/tenet-memory/tenet/recall"
@@ -79,6 +80,15 @@ type Config struct {
 	// EmbedPatience bounds the embedding of one query; past it the recall goes
 	// on by words and says so. Default: 1 s.
 	EmbedPatience time.Duration
+	// Retention keeps outcomes, pins and what is dormant; Servings knows what was
+	// served. Default: Ledger and Sessions, when they can.
+	Retention store.Retention
+	Servings  store.Servings
+	// Forget is the policy of forgetting. Default: forget.DefaultParams.
+	Forget *forget.Params
+	// EntryBudget is how many notes, episodes and documents a person's scope
+	// may hold before those that nothing asks for go dormant. Default: 20,000.
+	EntryBudget int
 	// IndexEntries bounds the recall entries held in RAM over all scopes.
 	// Default: 2 million.
 	IndexEntries int
@@ -132,6 +142,13 @@ func Open(_ context.Context, c Config) (*Memory, error) {
 	portOr(&c.Onces, c.Ledger)
 	portOr(&c.Deleter, c.Sessions)
 	portOr(&c.Vectors, c.Ledger)
+	portOr(&c.Retention, c.Ledger)
+	portOr(&c.Servings, c.Sessions)
+	orElse(&c.EntryBudget, 20_000)
+	if c.Forget == nil {
+		p := forget.DefaultParams()
+		c.Forget = &p
+	}
 	orElse(&c.EmbedPatience, time.Second)
 	if c.Extractor == nil {
 		c.Extractor = model.Verbatim{}
@@ -165,7 +182,7 @@ func Open(_ context.Context, c Config) (*Memory, error) {
 	if c.Ledger != nil {
 		m.indexes = &indexes{
 			reader: store.ReadOnly(c.Ledger), params: params, budget: c.IndexEntries,
-			embedder: c.Embedder, vectors: c.Vectors, patience: c.EmbedPatience,
+			embedder: c.Embedder, vectors: c.Vectors, patience: c.EmbedPatience, retention: c.Retention,
 		}
 	}
 	return m, nil

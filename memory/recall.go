@@ -23,6 +23,7 @@ type Recalled struct {
 	Valid      tenet.Interval      `json:"valid"`
 	RecordedAt time.Time           `json:"recorded_at"`
 	Score      float64             `json:"score"`
+	Dormant    bool                `json:"dormant,omitempty"` // left the default results; found because it was named or asked for
 	Similar    []string            `json:"similar,omitempty"` // near-duplicates folded into this one
 	Why        *recall.Explanation `json:"why,omitempty"`
 }
@@ -44,6 +45,7 @@ type RecallOptions struct {
 	K         int // how many; default 10
 	Explain   bool
 	Within    *recall.Range // a hard filter on validity
+	Dormant   bool          // dormant entries are found like the others
 	Diversity recall.Diversity
 	Location  *time.Location // of the subject, for time expressions; default UTC
 }
@@ -97,7 +99,7 @@ func (m *Memory) Recall(ctx context.Context, by tenet.Principal, query string, o
 func (x *indexes) find(ctx context.Context, scopes []tenet.Scope, query string, now time.Time, o RecallOptions) (Found, error) {
 	orElse(&o.K, 10)
 	q := recall.Query{
-		Text: query, K: o.K, Now: now, Location: o.Location, Within: o.Within, Diversity: o.Diversity, Explain: o.Explain,
+		Text: query, K: o.K, Now: now, Location: o.Location, Within: o.Within, Dormant: o.Dormant, Diversity: o.Diversity, Explain: o.Explain,
 	}
 	var out Found
 	q.Vector, out.Degraded = x.embed(ctx, query)
@@ -146,7 +148,7 @@ func (h hit) recalled() Recalled {
 	return Recalled{
 		ID: h.id, Scope: h.scope, Tier: h.tier, Label: h.label, Lane: h.Lane.String(), Key: h.key, Text: h.text,
 		Speaker: h.speaker, Session: h.session, Message: h.message, Valid: h.valid, RecordedAt: h.recorded,
-		Score: h.Score, Similar: h.Similar, Why: h.Why,
+		Score: h.Score, Dormant: h.Dormant, Similar: h.Similar, Why: h.Why,
 	}
 }
 
