@@ -31,6 +31,7 @@ const (
 	CodeNoScope        Code = "NO_SCOPE"
 	CodeTierMissing    Code = "TIER_MISSING"
 	CodeKeyMissing     Code = "KEY_MISSING"
+	CodeUnrouted       Code = "UNROUTED" // an extractor could not say which tier: held for who can
 	CodeEmpty          Code = "EMPTY"
 	CodeSize           Code = "SIZE"
 	CodeClock          Code = "CLOCK"
@@ -50,13 +51,16 @@ const (
 	CodeRetracted      Code = "RETRACTED"     // of a retraction: the replaced record is no longer believed
 	CodeUnknownStart   Code = "UNKNOWN_START" // an end of what was not known: kept as history without a start
 	CodeNothingToEnd   Code = "NOTHING_TO_END"
-	CodeAmbiguousEnd   Code = "AMBIGUOUS_END" // the key holds several values and none was named
-	CodeConfirmed      Code = "CONFIRMED"
-	CodeRejectedBefore Code = "REJECTED_BEFORE"        // the same statement was rejected at this label or a higher one
-	CodeErased         Code = "ERASED"                 // the statement was erased; only the user may say it again
-	CodeRestated       Code = "RESTATED_AFTER_ERASURE" // the user said again what had been erased
-	CodeForgetRequest  Code = "FORGET_REQUEST"         // the user asked to forget what no one key holds
-	CodePromptLimit    Code = "PROMPT_LIMIT"           // the user was asked often enough today
+	// CodePossibleConflict: a similar record differs in a number, name, negation
+	// or address. Both are kept.
+	CodePossibleConflict Code = "POSSIBLE_CONFLICT"
+	CodeAmbiguousEnd     Code = "AMBIGUOUS_END" // the key holds several values and none was named
+	CodeConfirmed        Code = "CONFIRMED"
+	CodeRejectedBefore   Code = "REJECTED_BEFORE"        // the same statement was rejected at this label or a higher one
+	CodeErased           Code = "ERASED"                 // the statement was erased; only the user may say it again
+	CodeRestated         Code = "RESTATED_AFTER_ERASURE" // the user said again what had been erased
+	CodeForgetRequest    Code = "FORGET_REQUEST"         // the user asked to forget what no one key holds
+	CodePromptLimit      Code = "PROMPT_LIMIT"           // the user was asked often enough today
 )
 
 // Finding is one reason behind a verdict: the check that spoke, its code, and

@@ -155,6 +155,9 @@ type Staged struct {
 	Session    tenet.SessionID
 	From, To   int64 // message positions (From, To]; the cursor must be at From
 	Candidates []tenet.Candidate
+	// Cited are the messages that the candidates cite, kept with them until
+	// they are judged: the session's log may be gone by then.
+	Cited []tenet.Message
 }
 
 // Usage is what the open facts of a scope take up. Safety is the part of

@@ -156,6 +156,12 @@ type Case struct {
 	Parents []tenet.Label
 	State   State
 	At      time.Time
+	// Extracted says that the engine's extractor proposed it. What it could not
+	// route to a tier is held, since nobody is there to be told and try again.
+	Extracted bool
+	// Similar are believed records that say nearly the same. They only add an
+	// observation: nothing is merged, and nothing depends on their being all.
+	Similar []tenet.Record
 	// ExpiresAt is when the record's raw text is to be dropped; zero: never.
 	ExpiresAt time.Time
 	// Objections are a classifier's: each asks that the candidate be held.
@@ -214,6 +220,9 @@ func releasable(op string, c Case, held tenet.Held) error {
 		return err
 	}
 	was, is := held.Candidate, c.Candidate
+	if was.Tier == 0 { // the operator names what the extractor could not
+		was.Tier, was.Key = is.Tier, is.Key
+	}
 	if is.ID == held.Verdict.Candidate || is.Tier != was.Tier || is.Key != was.Key || is.Text != was.Text || !bytes.Equal(is.Value, was.Value) {
 		return tenet.Errorf(tenet.Invalid, op, "it must be a new candidate with the held one's content")
 	}
@@ -267,7 +276,11 @@ func (g *rulebook) judge(c Case, up *elevation) (Decision, error) {
 		negated = negated || f.Negated
 		worst = max(worst, f.severity())
 	}
-	base := weigh(c.Candidate.Tier, label, effect, persists, negated)
+	tier := c.Candidate.Tier
+	if tier == 0 && c.Extracted {
+		tier = tenet.TierNote // what it would do is weighed as in the widest tier it could be released to
+	}
+	base := weigh(tier, label, effect, persists, negated)
 	if c.Candidate.Tier == tenet.TierFact && label == tenet.LabelAttestedTool && !c.By.Owns(c.Candidate.Key) {
 		base = max(base, hold)
 	}
@@ -460,7 +473,10 @@ func floor(c Case, limits Limits) []Finding {
 		f.Detail = detail
 		fs = append(fs, f)
 	}
-	if cand.Tier < tenet.TierFact || cand.Tier > tenet.TierDocument {
+	switch {
+	case cand.Tier == 0 && c.Extracted:
+		fs = append(fs, refusal("tier", tenet.CodeUnrouted, hold))
+	case cand.Tier < tenet.TierFact || cand.Tier > tenet.TierDocument:
 		add("tier", tenet.CodeTierMissing, "")
 	}
 	if cand.Text == "" && cand.Tier != tenet.TierDocument {

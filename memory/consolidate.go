@@ -210,11 +210,8 @@ func (m *Memory) consolidate(ctx context.Context, l store.Lease) (Report, error)
 func (m *Memory) work(ctx context.Context, l store.Lease, r *Report, ack *store.Ack) error {
 	scope, id := l.Session.Scope, l.Session.ID
 	for {
-		cursor, staged, err := m.ledger.Staged(ctx, scope, id)
+		cursor, err := m.judgeStaged(ctx, scope, id, r)
 		if err != nil {
-			return err
-		}
-		if err := m.judgeStaged(ctx, scope, staged, r); err != nil {
 			return err
 		}
 		ack.Cursor = max(ack.Cursor, cursor)
@@ -260,7 +257,9 @@ func (m *Memory) stage(ctx context.Context, s tenet.Session, cursor int64, ms []
 		c.ID = candidateID(ms, m.extract.Name(), i)
 		c.ProposedBy, c.ProposedAt = extractorName(m.extract), m.now()
 	}
-	d, err := m.gate.StageBatch(s.Scope, gate.Staged{Session: s.ID, From: cursor, To: ms[len(ms)-1].Seq, Candidates: cs}, m.now())
+	d, err := m.gate.StageBatch(s.Scope, gate.Staged{
+		Session: s.ID, From: cursor, To: ms[len(ms)-1].Seq, Candidates: cs, Cited: cited(st.Messages, cs),
+	}, m.now())
 	if err != nil {
 		return err
 	}
@@ -279,31 +278,47 @@ func candidateID(ms []tenet.Message, extractor string, i int) tenet.CandidateID 
 	return tenet.CandidateID(hex.EncodeToString(h.Sum(nil)[:12]) + fmt.Sprintf("-%04d", i))
 }
 
-// judgeStaged judges and applies saved candidates, as many as fit one batch in
-// one transaction. Applying removes each from the stage.
-func (m *Memory) judgeStaged(ctx context.Context, scope tenet.Scope, cs []tenet.Candidate, r *Report) error {
-	if len(cs) == 0 {
-		return nil
-	}
-	var ids []tenet.MessageID
+// cited are those of the messages that some candidate cites.
+func cited(ms []tenet.Message, cs []tenet.Candidate) []tenet.Message {
+	ids := map[tenet.MessageID]bool{}
 	for _, c := range cs {
-		ids = append(ids, c.Cites...)
+		for _, id := range c.Cites {
+			ids[id] = true
+		}
 	}
-	cited, err := m.sessions.Cited(ctx, scope, ids)
+	var out []tenet.Message
+	for _, m := range ms {
+		if ids[m.ID] {
+			out = append(out, m)
+		}
+	}
+	return out
+}
+
+// judgeStaged judges and applies what is saved for a session in one
+// transaction and returns how far the session is consolidated. Applying
+// removes each candidate from the stage. The messages saved with them are the
+// evidence, so that the session itself is not needed.
+func (m *Memory) judgeStaged(ctx context.Context, scope tenet.Scope, id tenet.SessionID, r *Report) (int64, error) {
+	cursor, cs, err := m.ledger.Staged(ctx, scope, id)
+	if err != nil || len(cs) == 0 {
+		return cursor, err
+	}
+	kept, err := m.ledger.StagedCited(ctx, scope, id)
 	if err != nil {
-		return err
+		return 0, err
 	}
-	byID := make(map[tenet.MessageID]tenet.Message, len(cited))
-	for _, msg := range cited {
+	byID := make(map[tenet.MessageID]tenet.Message, len(kept))
+	for _, msg := range kept {
 		byID[msg.ID] = msg
 	}
 	cases := make([]gate.Case, 0, len(cs))
 	for _, c := range cs {
 		by, err := tenet.ParsePrincipal(scope.Tenant(), c.ProposedBy)
 		if err != nil {
-			return err
+			return 0, err
 		}
-		k := gate.Case{By: by, Candidate: c, At: m.now()}
+		k := gate.Case{By: by, Candidate: c, At: m.now(), Extracted: true}
 		for _, id := range c.Cites {
 			if msg, ok := byID[id]; ok {
 				k.Evidence = append(k.Evidence, msg)
@@ -316,12 +331,12 @@ func (m *Memory) judgeStaged(ctx context.Context, scope tenet.Scope, cs []tenet.
 	}
 	applied, err := m.admit(ctx, cases)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	for _, a := range applied {
 		r.Verdicts = append(r.Verdicts, a.Verdict)
 	}
-	return nil
+	return cursor, nil
 }
 
 // judgeProposal judges what was proposed during the turn, as its author.

@@ -135,10 +135,22 @@ type Ledger interface {
 	// Staged returns the consolidation cursor of a session and the candidates
 	// saved for it that have no verdict yet, in the order they were staged.
 	Staged(ctx context.Context, scope tenet.Scope, session tenet.SessionID) (cursor int64, cs []tenet.Candidate, err error)
+	// StagedCited returns the messages that were saved with the session's staged
+	// candidates, each once, in the order of the candidates that cite them.
+	StagedCited(ctx context.Context, scope tenet.Scope, session tenet.SessionID) ([]tenet.Message, error)
+	// Unjudged lists sessions, of any scope, that have staged candidates, at
+	// most limit. Their session store may have lost them.
+	Unjudged(ctx context.Context, limit int) ([]SessionRef, error)
 	// Due returns records, of any scope, whose text is to be dropped at now.
 	Due(ctx context.Context, now time.Time, limit int) ([]tenet.Record, error)
 
 	io.Closer
+}
+
+// SessionRef names one session.
+type SessionRef struct {
+	Scope   tenet.Scope
+	Session tenet.SessionID
 }
 
 // Sessions is the session tier: the log of a conversation and what was served

@@ -193,8 +193,14 @@ func encodeCandidate(c tenet.Candidate) []byte {
 
 func decodeCandidate(b []byte, scope tenet.Scope) (tenet.Candidate, error) {
 	d := decoder{b: b}
-	if d.num() != 1 {
-		return tenet.Candidate{}, tenet.Errorf(tenet.Internal, "decode", "a stored candidate has an unknown form")
+	c := d.candidate(scope)
+	return c, d.err()
+}
+
+func (d *decoder) candidate(scope tenet.Scope) tenet.Candidate {
+	if d.num() != 1 { // the form is unknown
+		d.bad = true
+		return tenet.Candidate{}
 	}
 	c := tenet.Candidate{Scope: scope}
 	c.ID = tenet.CandidateID(d.str())
@@ -204,10 +210,10 @@ func decodeCandidate(b []byte, scope tenet.Scope) (tenet.Candidate, error) {
 		c.Value = []byte(v)
 	}
 	c.Text = d.str()
-	c.Cites = decodeStrings[tenet.MessageID](&d)
+	c.Cites = decodeStrings[tenet.MessageID](d)
 	c.Quote = d.str()
 	c.Session = tenet.SessionID(d.str())
-	c.Recalled = decodeStrings[tenet.RecordID](&d)
+	c.Recalled = decodeStrings[tenet.RecordID](d)
 	c.Speaker = d.str()
 	c.Position = d.num()
 	c.Valid.From = d.time()
@@ -219,5 +225,5 @@ func decodeCandidate(b []byte, scope tenet.Scope) (tenet.Candidate, error) {
 	c.IfVersion = tenet.RecordID(d.str())
 	c.ProposedBy = d.str()
 	c.ProposedAt = d.time()
-	return c, d.err()
+	return c
 }

@@ -252,7 +252,7 @@ func (db *DB) Staged(ctx context.Context, scope tenet.Scope, session tenet.Sessi
 			if err := rs.Scan(&id, &sealed); err != nil {
 				return err
 			}
-			cand, err := s.unseal(sealed, s.about("staged", sid, id))
+			cand, _, err := s.unsealStaged(sealed, sid, id)
 			cs = append(cs, cand)
 			return err
 		})

@@ -260,7 +260,7 @@ func (w *writing) stage(s gate.Staged) error {
 			return err
 		}
 		if err := w.c.exec(`INSERT INTO staged (scope, sid, candidate, content, sealed) VALUES (?, ?, ?, ?, ?)`,
-			w.id, sid, string(c.ID), content, w.seal(c, w.about("staged", sid, string(c.ID)))); err != nil {
+			w.id, sid, string(c.ID), content, w.sealStaged(c, s.Cited, sid)); err != nil {
 			return err
 		}
 		w.staged++

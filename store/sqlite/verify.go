@@ -309,7 +309,7 @@ func (v *verifier) waiting() error {
 		if err := rs.Scan(&sid, &id, &content, &sealed); err != nil {
 			return err
 		}
-		c, err := v.unseal(sealed, v.about("staged", sid, id))
+		c, _, err := v.unsealStaged(sealed, sid, id)
 		if err != nil || !bytes.Equal(content, store.ContentDigest(v.key, c)) {
 			v.find(math.MaxUint64, "a staged candidate was altered")
 		}

@@ -230,6 +230,13 @@ func TestBrokenLedgersAreNoticed(t *testing.T) {
 		{"evidence is dropped", before(func(p *gate.Plan) { p.Evidence = nil }), "RecordsComeBackWhole"},
 		{"refusals leave no text", before(func(p *gate.Plan) { p.Hold = nil }), "RefusalIsLogged HeldIsReleasedOrDiscardedOnce"},
 		{"agreements are dropped", before(func(p *gate.Plan) { p.Agree = nil }), "CorroborationAddsAnOrigin"},
+		{"staged candidates lose their messages", before(func(p *gate.Plan) {
+			if p.Staged != nil {
+				s := *p.Staged
+				s.Cited = nil
+				p.Staged = &s
+			}
+		}), "StagedKeepTheirMessages"},
 		{"stages are dropped", before(func(p *gate.Plan) { p.Staged = nil }), "StageAdvancesCursorOnce"},
 		{"expiry does nothing", before(func(p *gate.Plan) { p.Expire = nil }), "ExpiryDropsTextOnly"},
 		{"control characters are lost", before(func(p *gate.Plan) {

@@ -42,6 +42,7 @@ var ledgerClauses = []clause{
 	{"KnownTimeIsStrictlyIncreasing", knownTimeIsStrictlyIncreasing},
 	{"ChangesAreIncremental", changesAreIncremental},
 	{"StageAdvancesCursorOnce", stageAdvancesCursorOnce},
+	{"StagedKeepTheirMessages", stagedKeepTheirMessages},
 	{"ExpiryDropsTextOnly", expiryDropsTextOnly},
 	{"LargeAndOddTextIsKept", largeAndOddTextIsKept},
 	{"DeniedIsAnEntryOnly", deniedIsAnEntryOnly},

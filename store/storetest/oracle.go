@@ -100,6 +100,7 @@ type hold struct {
 type stage struct {
 	cursor  int64
 	waiting []tenet.Candidate
+	cited   []tenet.Message
 }
 
 func (d durable) copy() durable {
@@ -322,6 +323,7 @@ func (d *durable) write(p gate.Plan, seq uint64, at time.Time) error {
 			switch old := d.offered(c.ID); {
 			case old == nil:
 				st.waiting = append(st.waiting, c)
+				st.cited = append(slices.Clone(st.cited), citedBy(c, s.Cited)...)
 				d.stages[s.Session] = st
 			case !bytes.Equal(old, store.ContentDigest(d.key, c)):
 				return tenet.Errorf(tenet.Conflict, "apply", "the id was used with other content")

@@ -214,6 +214,57 @@ func (o *Oracle) Staged(ctx context.Context, scope tenet.Scope, session tenet.Se
 	return st.cursor, slices.Clone(st.waiting), nil
 }
 
+// StagedCited implements store.Ledger.
+func (o *Oracle) StagedCited(ctx context.Context, scope tenet.Scope, session tenet.SessionID) ([]tenet.Message, error) {
+	s, err := o.enter(ctx, "staged", scope)
+	defer o.mu.Unlock()
+	if err != nil {
+		return nil, err
+	}
+	var out []tenet.Message
+	st := s.stages[session]
+	for _, c := range st.waiting {
+		for _, m := range citedBy(c, st.cited) {
+			if !slices.ContainsFunc(out, func(k tenet.Message) bool { return k.ID == m.ID }) {
+				out = append(out, m)
+			}
+		}
+	}
+	return out, nil
+}
+
+// citedBy are those of the messages that the candidate cites, in its order.
+func citedBy(c tenet.Candidate, ms []tenet.Message) []tenet.Message {
+	var out []tenet.Message
+	for _, id := range c.Cites {
+		if i := slices.IndexFunc(ms, func(m tenet.Message) bool { return m.ID == id }); i >= 0 {
+			out = append(out, ms[i])
+		}
+	}
+	return out
+}
+
+// Unjudged implements store.Ledger.
+func (o *Oracle) Unjudged(ctx context.Context, limit int) ([]store.SessionRef, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if ctx.Err() != nil {
+		return nil, tenet.Errorf(tenet.Unavailable, "unjudged", "the context ended")
+	}
+	var out []store.SessionRef
+	for scope, s := range o.scopes {
+		for id, st := range s.stages {
+			if len(st.waiting) > 0 {
+				out = append(out, store.SessionRef{Scope: scope, Session: id})
+			}
+		}
+	}
+	slices.SortFunc(out, func(a, b store.SessionRef) int {
+		return cmp.Or(cmp.Compare(a.Scope.Key(), b.Scope.Key()), cmp.Compare(a.Session, b.Session))
+	})
+	return out[:min(limit, len(out))], nil
+}
+
 // Due implements store.Ledger.
 func (o *Oracle) Due(ctx context.Context, now time.Time, limit int) ([]tenet.Record, error) {
 	o.mu.Lock()
