@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"database/sql"
+	"encoding/binary"
 	"errors"
 	"time"
 
@@ -146,50 +147,80 @@ func encodeCheckpoint(k tenet.Checkpoint) []byte {
 	return e.b
 }
 
+// raw is str without a copy: the bytes stay those of the decoder's input.
+func (d *decoder) raw() []byte {
+	n, size := binary.Uvarint(d.b)
+	if size <= 0 || n > uint64(len(d.b)-size) {
+		d.bad, d.b = true, nil
+		return nil
+	}
+	b := d.b[size : size+int(n) : size+int(n)]
+	d.b = d.b[size+int(n):]
+	if n == 0 {
+		return nil
+	}
+	return b
+}
+
 func decodeCheckpoint(plain []byte, k *tenet.Checkpoint) error {
 	d := decoder{b: plain}
 	if d.num() != 1 {
 		return tenet.Errorf(tenet.Internal, "decode", "a stored checkpoint has an unknown form")
 	}
-	if s := d.str(); s != "" {
-		k.State = []byte(s)
-	}
+	k.State = d.raw()
 	k.By = d.str()
 	for range d.count() {
-		s := tenet.Step{Name: d.str()}
-		if o := d.str(); o != "" {
-			s.Outcome = []byte(o)
-		}
-		k.Done = append(k.Done, s)
+		k.Done = append(k.Done, tenet.Step{Name: d.str(), Outcome: d.raw()})
 	}
 	k.Effects = decodeStrings[string](&d)
 	return d.err()
 }
 
+// One statement finds the session and reads on: resuming is the hot path of a
+// worker. A session without checkpoints is one row of nulls.
+const selectCheckpoints = `SELECT s.scope, s.data_key, n.sid, k.version, k.step, k.position, k.at, k.sealed
+	FROM subjects s JOIN session_names n ON n.scope = s.scope AND n.external_id = ?4
+	JOIN sessions x ON x.sid = n.sid LEFT JOIN checkpoints k ON k.sid = n.sid AND k.version < ?5
+	WHERE s.tenant = ?1 AND s.kind = ?2 AND s.external_id = ?3 ORDER BY k.version DESC LIMIT ?6`
+
 // Checkpoints implements store.Runs.
 func (db *DB) Checkpoints(ctx context.Context, scope tenet.Scope, id tenet.SessionID, below int64, limit int) ([]tenet.Checkpoint, error) {
 	const op = "checkpoints"
-	if below < 0 || limit < 0 {
+	switch {
+	case scope.IsZero():
+		return nil, invalid(op, "no scope")
+	case below < 0 || limit < 0:
 		return nil, invalid(op, "a negative version or limit")
 	}
-	r, err := db.run(ctx, db.r, op, scope, id)
-	if err != nil {
-		return nil, failure(op, err)
+	if err := tenet.CheckSessionID(id); err != nil {
+		return nil, err
 	}
 	if below == 0 {
 		below = noEnd
 	}
 	var out []tenet.Checkpoint
-	err = db.r.each(ctx, `SELECT version, step, position, at, sealed FROM checkpoints WHERE sid = ? AND version < ? ORDER BY version DESC LIMIT ?`,
-		[]any{r.sid, below, limit}, func(rs *sql.Rows) error {
+	found := false
+	s := subject{scope: scope}
+	err := db.r.each(ctx, selectCheckpoints,
+		[]any{scope.Tenant(), int64(scope.Subject().Kind()), scope.Subject().ID(), string(id), below, max(limit, 1)}, func(rs *sql.Rows) (err error) {
 			k := tenet.Checkpoint{Session: id}
-			var at int64
-			var sealed []byte
-			if err := rs.Scan(&k.Version, &k.Step, &k.Position, &at, &sealed); err != nil {
+			var wrapped, sealed sql.RawBytes
+			var sid int64
+			var version, step, position, at sql.NullInt64
+			if err := rs.Scan(&s.id, &wrapped, &sid, &version, &step, &position, &at, &sealed); err != nil {
 				return err
 			}
-			k.At = from(at)
-			plain, err := r.key.Unseal(sealed, r.about("checkpoint", r.sid, ""))
+			if !found {
+				found = true
+				if s.key, err = db.master.unwrap(s.id, wrapped); err != nil {
+					return err
+				}
+			}
+			if !version.Valid || len(out) == limit {
+				return nil
+			}
+			k.Version, k.Step, k.Position, k.At = version.Int64, int(step.Int64), position.Int64, from(at.Int64)
+			plain, err := s.key.Unseal(sealed, s.about("checkpoint", sid, ""))
 			if err != nil {
 				return err
 			}
@@ -199,6 +230,9 @@ func (db *DB) Checkpoints(ctx context.Context, scope tenet.Scope, id tenet.Sessi
 			out = append(out, k)
 			return nil
 		})
+	if err == nil && !found {
+		return nil, absent(op, "session")
+	}
 	return out, failure(op, err)
 }
 
