@@ -31,7 +31,7 @@ var imports = map[string]struct{ own, outside []string }{
 	"memory":           {own: []string{"", "gate", "store", "recall", "forget", "model"}, outside: []string{"github.com/google/uuid"}},
 	"httpapi":          {own: []string{"", "memory"}, outside: []string{"github.com/danielgtaylor/huma/v2", "github.com/go-chi/chi/v5", "github.com/prometheus/client_golang"}},
 	"transcript":       {own: []string{""}},
-	"eval":             {own: []string{"", "memory", "transcript", "policy", "gate"}},
+	"eval":             {own: []string{"", "memory", "model", "transcript", "policy", "gate"}},
 	"eval/...":         {own: []string{"", "gate", "memory", "model", "model/rules", "eval", "store", "store/sqlite", "store/storetest"}},
 	"cmd/tenet":        {own: []string{"*"}, outside: []string{"*"}},
 	"model/inproc/...": {own: []string{"", "model", "model/inproc", "model/inproc/pack"}, outside: []string{"golang.org/x/text", "golang.org/x/sys"}},

@@ -35,21 +35,93 @@ func Quantize(space string, v []float32) (Vector, bool) {
 	return Vector{Space: space, Values: q}, true
 }
 
-// dot is the integer product of two vectors of equal length.
-func dot(a, b []int8) int32 {
-	var s0, s1, s2, s3 int32
-	b = b[:len(a)]
-	i := 0
-	for ; i+4 <= len(a); i += 4 {
-		s0 += int32(a[i]) * int32(b[i])
-		s1 += int32(a[i+1]) * int32(b[i+1])
-		s2 += int32(a[i+2]) * int32(b[i+2])
-		s3 += int32(a[i+3]) * int32(b[i+3])
+// denseLane is what a lane holds of vectors.
+type denseLane struct {
+	rows []int8    // per slot, padded(dim) numbers; zeros where there is none
+	size []float64 // per slot: 1 / length of its vector; 0 where there is none
+	// sum adds up the vectors, each at length 1, in steps of 1/step: integers,
+	// so that it is the same whatever the order in which they came and went.
+	sum   []int64
+	count int
+}
+
+const step = 1 << 20
+
+func (d *denseLane) row(slot, dim int) []int8 {
+	w := padded(dim)
+	if (slot+1)*w > len(d.rows) {
+		return nil
 	}
-	for ; i < len(a); i++ {
-		s0 += int32(a[i]) * int32(b[i])
+	return d.rows[slot*w : slot*w+dim]
+}
+
+// put sets the vector of a slot.
+func (d *denseLane) put(slot, slots, dim int, values []int8) {
+	w := padded(dim)
+	if need := slots * w; len(d.rows) < need {
+		d.rows = append(d.rows, make([]int8, need-len(d.rows))...)
+		d.size = append(d.size, make([]float64, slots-len(d.size))...)
 	}
-	return s0 + s1 + s2 + s3
+	d.clear(slot, dim)
+	n := length(values)
+	if n == 0 {
+		return
+	}
+	copy(d.row(slot, dim), values)
+	d.size[slot] = 1 / n
+	d.add(values, n, 1)
+}
+
+// clear takes the vector of a slot out.
+func (d *denseLane) clear(slot, dim int) {
+	row := d.row(slot, dim)
+	if row == nil || d.size[slot] == 0 {
+		return
+	}
+	d.add(row, length(row), -1)
+	clear(row)
+	d.size[slot] = 0
+}
+
+func (d *denseLane) add(values []int8, n float64, sign int64) {
+	if d.sum == nil {
+		d.sum = make([]int64, len(values))
+	}
+	for i, v := range values {
+		d.sum[i] += sign * int64(math.RoundToEven(step*float64(v)/n))
+	}
+	d.count += int(sign)
+}
+
+func length(v []int8) float64 {
+	var sum int64
+	for _, x := range v {
+		sum += int64(x) * int64(x)
+	}
+	return math.Sqrt(float64(sum))
+}
+
+// centred is the query's direction less the mean direction of the lane: what
+// is near to everything is then near to nothing in particular. It is rounded
+// as finely as sums of products allow.
+func (d *denseLane) centred(query []int8, into []int16) []int16 {
+	into = slices.Grow(into[:0], padded(len(query)))[:padded(len(query))]
+	clear(into)
+	n := length(query)
+	c := make([]float64, len(query))
+	peak := 0.0
+	for i, v := range query {
+		c[i] = float64(float64(v)/n) - float64(float64(d.sum[i])/float64(step*d.count))
+		peak = max(peak, math.Abs(c[i]))
+	}
+	if peak == 0 {
+		return into
+	}
+	by := largest(len(into)) / peak
+	for i, x := range c {
+		into[i] = int16(math.RoundToEven(x * by))
+	}
+	return into
 }
 
 // setVector stores the vector of an entry; the first one sets space and size.
@@ -61,15 +133,12 @@ func (ix *Index) setVector(at place, v Vector) {
 		ix.space, ix.dim = v.Space, len(v.Values)
 	}
 	ln := &ix.lanes[at.lane]
-	if need := len(ln.docs) * ix.dim; len(ln.vectors) < need {
-		ln.vectors = append(ln.vectors, make([]int8, need-len(ln.vectors))...)
-	}
-	copy(ln.vectors[int(at.slot)*ix.dim:], v.Values)
+	ln.dense.put(int(at.slot), len(ln.docs), ix.dim, v.Values)
 }
 
 // fits returns the values of a query's vector when it is of the index's space.
 func (ix *Index) fits(v Vector) []int8 {
-	if ix.dim == 0 || v.Space != ix.space || len(v.Values) != ix.dim {
+	if ix.dim == 0 || v.Space != ix.space || len(v.Values) != ix.dim || length(v.Values) == 0 {
 		return nil
 	}
 	return v.Values
@@ -80,7 +149,7 @@ func (ix *Index) DropVectors() {
 	ix.mu.Lock()
 	defer ix.mu.Unlock()
 	for l := range ix.lanes {
-		ix.lanes[l].vectors = nil
+		ix.lanes[l].dense = denseLane{}
 	}
 	ix.space, ix.dim = "", 0
 }
@@ -102,56 +171,65 @@ func (ix *Index) SetVector(id string, v Vector) (bool, error) {
 	return true, nil
 }
 
-// densify scores every entry of the lane by the nearness of its vector and, at
-// half and quarter weight, of its neighbours', scaled so that the nearest has 1
-// and the farthest 0, and sets the share that this has in the score: the more
-// of the query's words the best entry holds, the more the words count.
+// densify scores every entry that has a vector by its own nearness to the query
+// and by the mean of its neighbours' and its own, each scaled so that the
+// nearest has 1 and the farthest 0, half of each. It sets how much the words
+// count beside: the more of the query's words the best entry holds, the more.
 func (s *stage) densify() {
-	ln, ws, dim := s.ln, s.ws, s.ix.dim
-	ws.dense = slices.Grow(ws.dense[:0], len(ln.docs))[:len(ln.docs)]
-	ws.near = slices.Grow(ws.near[:0], len(ln.docs))[:len(ln.docs)]
-	query := math.Sqrt(float64(dot(s.q.vector, s.q.vector)))
-	any := false
-	for slot := range ln.docs {
-		ws.dense[slot] = 0
-		if (slot+1)*dim > len(ln.vectors) || !ln.docs[slot].live {
-			continue
-		}
-		v := ln.vectors[slot*dim : (slot+1)*dim]
-		if n := dot(v, v); n > 0 {
-			ws.dense[slot] = float64(dot(s.q.vector, v)) / (query * math.Sqrt(float64(n)))
-			any = true
-		}
-	}
-	if !any || query == 0 {
+	ln, ws := s.ln, s.ws
+	d := &ln.dense
+	if d.count == 0 {
 		return
 	}
+	n := len(d.size)
+	ws.centred = d.centred(s.q.vector, ws.centred)
+	ws.products = slices.Grow(ws.products[:0], n)[:n]
+	s.ix.rows(&ws.centred[0], &d.rows[0], len(ws.centred), n, &ws.products[0])
+	ws.own = slices.Grow(ws.own[:0], n)[:n]
+	ws.near = slices.Grow(ws.near[:0], len(ln.docs))[:len(ln.docs)]
+	clear(ws.near)
+	for slot, inverse := range d.size {
+		ws.own[slot] = float64(ws.products[slot]) * inverse
+	}
 	r := 2 * len(s.ix.window)
-	low, high := math.Inf(1), math.Inf(-1)
-	for slot := range ln.docs {
-		if !ln.docs[slot].live {
+	own, wide := newSpan(), newSpan()
+	for slot, inverse := range d.size {
+		if inverse == 0 {
 			continue
 		}
-		sum, weight := ws.dense[slot], 1.0
-		for i, n := range ln.near[slot*r : (slot+1)*r] {
-			if n != noSlot && i < 4 {
-				w := 0.5
-				if i >= 2 {
-					w = 0.25
-				}
-				sum += float64(w * ws.dense[n])
-				weight += w
+		sum, weight := ws.own[slot], 1.0
+		for i, at := range ln.near[slot*r : (slot+1)*r] {
+			if at != noSlot && i < len(neighbourWeights) && int(at) < n && d.size[at] != 0 {
+				sum += float64(neighbourWeights[i] * ws.own[at])
+				weight += neighbourWeights[i]
 			}
 		}
 		ws.near[slot] = sum / weight
-		low, high = min(low, ws.near[slot]), max(high, ws.near[slot])
+		own.take(ws.own[slot])
+		wide.take(ws.near[slot])
 		ws.find(uint32(slot))
 	}
-	for slot := range ln.docs {
-		ws.near[slot] = over(ws.near[slot]-low, high-low)
+	for slot, inverse := range d.size {
+		if inverse != 0 {
+			ws.near[slot] = 0.5*own.share(ws.own[slot]) + 0.5*wide.share(ws.near[slot])
+		}
 	}
-	s.dense = 1 - float64((1-s.ix.params.DenseAlpha)*s.matched())
+	p := &s.ix.params
+	m := s.matched()
+	s.dense = p.DenseWeight * (1 - float64(p.DenseGate*m*m*m*m))
+	s.keep = 1 - float64(p.WordsGate*(1-m))
 }
+
+// neighbourWeights are those of the turns at -1, +1, -2, +2.
+var neighbourWeights = [4]float64{0.5, 0.5, 0.25, 0.25}
+
+// span is the least and the largest of some numbers.
+type span struct{ low, high float64 }
+
+func newSpan() span { return span{math.Inf(1), math.Inf(-1)} }
+
+func (s *span) take(x float64)         { s.low, s.high = min(s.low, x), max(s.high, x) }
+func (s span) share(x float64) float64 { return over(x-s.low, s.high-s.low) }
 
 // matched is the share of the query's idf mass that the entry with the best
 // words holds. A word that no entry has counts as the rarest.

@@ -28,9 +28,10 @@ type TermPart struct {
 	Turn, Window, Session float64
 }
 
-func (e *Explanation) sum() float64 {
-	return e.Turn + e.Window + e.Session + e.Near + e.Speaker + e.Preference +
-		e.Time + e.Standing + e.Dense + e.Exact
+func (e *Explanation) sum() float64 { return e.words() + e.Standing + e.Dense + e.Exact }
+
+func (e *Explanation) words() float64 {
+	return e.Turn + e.Window + e.Session + e.Near + e.Speaker + e.Preference + e.Time
 }
 
 // explain works out again what each term gave to a hit.
@@ -43,7 +44,7 @@ func (s *stage) explain(c *scored) *Explanation {
 		passages = make([]float64, len(s.q.terms))
 		s.passage(c.slot, passages)
 	}
-	keep := 1 - s.dense
+	keep := s.keep
 	for i, t := range s.q.terms {
 		raw := s.turnPart(c.slot, i)
 		own := over(raw, s.turn)

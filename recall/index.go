@@ -23,7 +23,8 @@ type Index struct {
 	dim      int
 	bytes    int64
 
-	work sync.Pool // *workspace
+	rows func(q *int16, rows *int8, k, n int, out *int32) // products of one with many
+	work sync.Pool                                        // *workspace
 }
 
 // place is where an entry lies.
@@ -53,6 +54,7 @@ func New(p Params) (*Index, error) {
 		where:    map[string]place{},
 		keys:     map[string][]place{},
 		speakers: map[string]uint32{},
+		rows:     fastRows(),
 		work:     sync.Pool{New: func() any { return new(workspace) }},
 	}, nil
 }
@@ -71,7 +73,7 @@ func (ix *Index) Bytes() int64 {
 	defer ix.mu.RUnlock()
 	n := ix.bytes
 	for l := range ix.lanes {
-		n += int64(len(ix.lanes[l].vectors))
+		n += int64(len(ix.lanes[l].dense.rows) + 8*len(ix.lanes[l].dense.size))
 	}
 	return n
 }

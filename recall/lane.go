@@ -66,7 +66,7 @@ type lane struct {
 	names    map[string]uint32
 	sessions []session
 	freeSess []uint32
-	vectors  []int8 // per slot, dim values; all zero where there is none
+	dense    denseLane
 	standing []uint32
 	// Long entries are also scored by their best passage. extra counts, by term,
 	// the passages that hold it beyond the first of each entry.
@@ -167,9 +167,7 @@ func (ln *lane) remove(slot uint32, window []reach, dim int) {
 	}
 	ln.count--
 	ln.length -= int64(ln.hot[slot].length)
-	if (int(slot)+1)*dim <= len(ln.vectors) {
-		clear(ln.vectors[int(slot)*dim : (int(slot)+1)*dim])
-	}
+	ln.dense.clear(int(slot), dim)
 	*d, ln.hot[slot] = doc{}, hotDoc{}
 	ln.free = append(ln.free, slot)
 }

@@ -37,7 +37,11 @@ type Params struct {
 	StandingBoost float64
 	StandingMost  int
 	ExactBoost    float64 // likewise, for a quoted phrase, an id or a key named in the query
-	DenseAlpha    float64 // share of the dense score where there is one, 0 to 1
+	// DenseWeight is that of the dense score, where there is one, beside the best
+	// score for words. WordsGate is how much less the words count when the best
+	// entry holds none of the query's words, DenseGate how much less the dense
+	// score when it holds them all; 0 to 1.
+	DenseWeight, WordsGate, DenseGate float64
 
 	// Depth is how many candidates are looked at closely, or k where that is more;
 	// four times as many when near duplicates leave too few hits.
@@ -72,7 +76,9 @@ func DefaultParams() Params {
 		StandingBoost:   0.55,
 		StandingMost:    2,
 		ExactBoost:      1,
-		DenseAlpha:      0.4,
+		DenseWeight:     1,
+		WordsGate:       0.5,
+		DenseGate:       0.5,
 		Depth:           24,
 		NearDuplicate:   0.8,
 		Lambda:          0.7,
@@ -87,7 +93,7 @@ func (p Params) valid() bool {
 		return false
 	}
 	for _, share := range []float64{
-		p.B, p.WindowB, p.SessionB, p.PassageShare, p.DenseAlpha, p.TrustedShare, p.Lambda,
+		p.B, p.WindowB, p.SessionB, p.PassageShare, p.WordsGate, p.DenseGate, p.TrustedShare, p.Lambda,
 	} {
 		if !(share >= 0 && share <= 1) {
 			return false
@@ -95,7 +101,7 @@ func (p Params) valid() bool {
 	}
 	for _, weight := range []float64{
 		p.K1, p.WindowK1, p.SessionK1, p.WindowWeight, p.SessionWeight, p.NearWeight, p.AboutWeight, p.KinWeight,
-		p.SpeakerBoost, p.PreferenceBoost, p.TimeBoost, p.StandingBoost, p.ExactBoost,
+		p.SpeakerBoost, p.PreferenceBoost, p.TimeBoost, p.StandingBoost, p.ExactBoost, p.DenseWeight,
 	} {
 		if !(weight >= 0 && weight <= 1000) { // refuses NaN as well
 			return false

@@ -25,7 +25,9 @@ type workspace struct {
 	counts   []int32
 	last     []int32
 	gaps     []int32
-	dense    []float64
+	centred  []int16
+	products []int32
+	own      []float64
 	near     []float64
 }
 

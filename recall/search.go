@@ -115,7 +115,7 @@ func (r *Range) inTime(d *doc) float64 {
 func (ix *Index) searchLane(l Lane, q *Query, rd *query, ws *workspace) []Hit {
 	ln := &ix.lanes[l]
 	ws.size(len(ln.docs), len(ln.sessions), len(ix.dict.terms))
-	s := stage{ix: ix, lane: l, ln: ln, q: rd, ws: ws, scale: ix.params.scale()}
+	s := stage{ix: ix, lane: l, ln: ln, q: rd, ws: ws, scale: ix.params.scale(), keep: 1}
 	ln.allot(rd.terms, ws)
 	ws.most = 0
 	for _, i := range ws.order {

@@ -8,6 +8,22 @@ import (
 // stage is the ranking of one lane for one query. A first look scores every
 // entry that holds a word of the query, by its own words and its session's. A
 // second look scores the windows of the best and of their neighbours, and a
+// weighWords finds the best score for words among the candidates, which is
+// what the dense score is measured by.
+func (s *stage) weighWords(e *Explanation) {
+	if s.dense == 0 {
+		return
+	}
+	best := 0.0
+	for i := range s.ws.top {
+		s.score(&s.ws.top[i], e)
+		best = max(best, e.words())
+	}
+	if s.words = s.scale; best > 0 {
+		s.words = best / s.keep
+	}
+}
+
 // third goes through the text of the best of those.
 type stage struct {
 	ix    *Index
@@ -20,7 +36,9 @@ type stage struct {
 	// scores are divided where they lie.
 	turn, win, passages float64
 	sess                float64
-	dense               float64 // share of the dense score, 0 without vectors
+	keep                float64 // share of the score for words, 1 without vectors
+	dense               float64 // weight of the dense score, 0 without vectors
+	words               float64 // the best score for words, at the look at hand
 	// Whether the query names a speaker, and whether factor beyond that, and
 	// extra, have something to say: mostly they do not.
 	named, boosts, extras bool
@@ -70,7 +88,10 @@ func (s *stage) extra(slot uint32) (exact, standing, dense float64) {
 		standing = p.StandingBoost * s.scale
 	}
 	if s.dense > 0 {
-		dense = s.dense * s.scale * s.ws.near[slot]
+		// What stands above the best words stands above the nearest vector, too.
+		exact *= 1 + s.dense
+		standing *= 1 + s.dense
+		dense = s.dense * s.words * s.ws.near[slot]
 	}
 	return exact, standing, dense
 }
@@ -130,7 +151,6 @@ func (s *stage) admits(slot uint32) bool {
 func (s *stage) first(n int) {
 	own := over(1+s.ix.params.WindowWeight, s.turn)
 	alone := over(s.ix.params.SessionWeight, s.turn)
-	keep := 1 - s.dense
 	many := s.ln.open > 1
 	named, spoken := s.named, 1+s.ix.params.SpeakerBoost
 	all := s.ws.all[:0]
@@ -151,13 +171,26 @@ func (s *stage) first(n int) {
 		} else if who := s.ln.hot[slot].speaker; named && who != noSlot && s.q.speakers[who] {
 			score *= spoken
 		}
-		if s.extras {
-			exact, standing, dense := s.extra(slot)
-			score = float64(score*keep) + exact + standing + dense
-		}
-		if score > 0 {
+		if s.extras || score > 0 {
 			all = append(all, candidate{score, slot})
 		}
+	}
+	if s.extras {
+		s.words = 0
+		for i := range all {
+			s.words = max(s.words, all[i].score)
+		}
+		if s.words == 0 {
+			s.words = s.scale
+		}
+		kept := all[:0]
+		for _, c := range all {
+			exact, standing, dense := s.extra(c.slot)
+			if c.score = float64(c.score*s.keep) + exact + standing + dense; c.score > 0 {
+				kept = append(kept, c)
+			}
+		}
+		all = kept
 	}
 	s.ws.all, s.total = all, len(all)
 	s.ws.top = s.ws.top[:0]
@@ -250,6 +283,7 @@ func (s *stage) second(n int) {
 	}
 	ws.all = ws.all[:0]
 	var e Explanation
+	s.weighWords(&e)
 	for i := range ws.top {
 		c := &ws.top[i]
 		s.score(c, &e)
@@ -270,7 +304,7 @@ func (s *stage) score(c *scored, e *Explanation) {
 	if s.passages > 0 {
 		own = float64((1-p.PassageShare)*own) + float64(p.PassageShare*c.passage/s.passages)
 	}
-	keep := 1 - s.dense
+	keep := s.keep
 	e.Turn = keep * own
 	e.Window = keep * p.WindowWeight * own
 	if s.ln.hot[c.slot].session != noSlot {
@@ -306,6 +340,9 @@ func (s *stage) third() {
 	var e Explanation
 	for i := range ws.top {
 		ws.top[i].near = s.together(ws.top[i].slot)
+	}
+	s.weighWords(&e)
+	for i := range ws.top {
 		s.score(&ws.top[i], &e)
 	}
 	slices.SortFunc(ws.top, func(a, b scored) int { return s.order(a.candidate, b.candidate) })
