@@ -2,6 +2,8 @@
 # make test   install what the tests need, then run all of them
 # make bench  benchmarks
 # make fuzz   each fuzz target for FUZZTIME (one minute)
+# make serve  serve that memory over HTTP, on 127.0.0.1:7766
+# make fuzz-api, bench-http, bench-checkpoint, crash   the server's long tests
 # make lint   staticcheck, when it can be had
 
 SHELL    := /bin/sh
@@ -12,7 +14,7 @@ FUZZTIME ?= 60s
 export HOME    ?= /tmp
 export GOFLAGS ?= -buildvcs=false
 
-.PHONY: run build test bench fuzz lint clean
+.PHONY: run build test bench fuzz lint clean serve fuzz-api bench-http bench-checkpoint crash
 
 run: build
 	@mkdir -p $(dir $(STORE))
@@ -34,6 +36,26 @@ run: build
 	@echo "  bin/tenet facts --store $(STORE) --user sarah                 load by identity"
 	@echo "  bin/tenet audit list --store $(STORE) --user sarah            what was decided, and why"
 	@echo "  bin/tenet --help                                           the rest"
+
+serve: build
+	@mkdir -p $(dir $(STORE))
+	bin/tenet serve --store $(STORE)
+
+# Every operation of the OpenAPI document, with a key of each kind.
+fuzz-api: build
+	EXAMPLES=$${EXAMPLES:-200} scripts/fuzz-api.sh
+
+# 1, 8 and 32 clients for a minute each; load by identity against a no-op.
+bench-http:
+	TENET_BENCH_SECONDS=$${SECONDS_EACH:-60} go test ./httpapi -count=1 -timeout 15m -v \
+		-run 'TestConcurrentClients|TestReadModifyWrite|TestLoadByIdentity|TestWhatWasSaid' | grep -v '^==='
+
+bench-checkpoint:
+	scripts/bench-checkpoint.sh
+
+# A worker killed at 200 random points of a run.
+crash:
+	TENET_KILLS=$${KILLS:-200} go test ./httpapi -count=1 -timeout 15m -v -run 'Dies|Killed|TwoWorkers' | grep -v '^==='
 
 build:
 	@mkdir -p bin

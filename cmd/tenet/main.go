@@ -47,6 +47,7 @@ type grammar struct {
 	Doc         docCmd         `cmd:"" help:"Keep documents: files that an agent files for itself."`
 	Checkpoint  checkpointCmd  `cmd:"" help:"Keep and resume where a run stands."`
 	Effect      effectCmd      `cmd:"" help:"Carry external side effects out at most once unasked."`
+	Stats       statsCmd       `cmd:"" help:"Count what a memory holds and what was decided in it."`
 	Key         keyCmd         `cmd:"" help:"Manage API keys."`
 	Serve       serveCmd       `cmd:"" help:"Serve the engine over HTTP."`
 	Demo        demoCmd        `cmd:"" help:"Sarah's story on real code: no network, no key, a few seconds."`

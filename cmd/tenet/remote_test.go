@@ -15,6 +15,9 @@ import (
 	"github.com/tenet-memory/tenet/memory"
 )
 
+// servedStore is the store of the server that serving started last.
+var servedStore string
+
 // serving runs tenet serve on a store of its own and returns shells that speak
 // to it with a key of a kind.
 func serving(t *testing.T) (at func(kind string) *shell, url string) {
@@ -26,6 +29,7 @@ func serving(t *testing.T) (at func(kind string) *shell, url string) {
 	addr := ln.Addr().String()
 	ln.Close()
 	s := newShell(t)
+	servedStore = s.store
 	ctx, stop := context.WithCancel(context.Background())
 	var out, errs safeBuffer
 	done := make(chan int, 1)
@@ -144,6 +148,7 @@ func TestEveryCommandWorksAtAServer(t *testing.T) {
 	says(operator.ok(with("audit", "held")...), "OVERRIDE")
 	says(operator.ok(with("verify")...), "ok")
 	says(operator.ok("verify", "--all"), "sarah")
+	says(operator.ok(with("stats")...), "documents")
 	agent.fails(tenet.Denied, with("audit", "list")...)
 
 	says(admin.ok("key", "list"), "cli-agent")
