@@ -2,7 +2,9 @@ package httpapi_test
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 )
@@ -316,4 +318,84 @@ func TestHealthAndMetrics(t *testing.T) {
 	w.db.Close()
 	w.want(nobody.do("GET", "/healthz", nil), 200)
 	w.want(nobody.do("GET", "/readyz", nil), 503)
+}
+
+// Racing requests under one key have one effect: one is answered, the others
+// are replayed or told that it is under way.
+func TestRacingRequestsUnderOneKeyHaveOneEffect(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	seen := map[string]int{}
+	for range 24 {
+		wg.Go(func() {
+			a, err := w.as("app").try(t.Context(), client(), "POST", "/v1/users/sarah/sessions/s/messages", say("user", "hi"), once("same"))
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			seen[fmt.Sprintf("%d %v%s", a.status, a.at("code"), a.header.Get("Idempotency-Replayed"))]++
+			if a.status != 201 && a.at("code") != "ONCE_IN_FLIGHT" {
+				t.Errorf("got %v", a)
+			}
+		})
+	}
+	wg.Wait()
+	if n := w.want(w.as("app").do("GET", "/v1/users/sarah/sessions/s", nil), 200).at("length"); n != 1.0 {
+		t.Errorf("length %v after %v", n, seen)
+	}
+	if seen["201 <nil>"] != 1 {
+		t.Errorf("answers: %v", seen)
+	}
+}
+
+func TestADeletedSessionDoesNotComeBack(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	app := w.as("app")
+	base := "/v1/users/sarah/sessions/s"
+	w.want(app.do("POST", base+"/messages", say("user", "My secret plan."), w.key()), 201)
+	w.want(w.as("agent").do("DELETE", base, nil), 403)
+	w.want(app.do("DELETE", base, nil, once("d")), 204)
+	w.want(app.do("DELETE", base, nil, once("d")), 204)
+	w.want(app.do("POST", base+"/messages", say("user", "late"), w.key()), 409)
+	w.want(w.as("agent").do("POST", base+"/checkpoints", obj{"version": 1, "step": 1}, w.key()), 409)
+	w.want(w.as("agent").do("POST", base+"/effects/pay/claim", obj{}), 409)
+	got := w.want(app.do("GET", base+"/messages", nil), 200)
+	if strings.Contains(string(got.body), "secret") {
+		t.Errorf("still there: %v", got)
+	}
+	w.want(app.do("DELETE", "/v1/users/sarah/sessions/other", nil), 404)
+}
+
+// The document is OpenAPI 3.1 whose references all lead somewhere; fuzz-api
+// validates it in full.
+func TestTheDocumentHoldsTogether(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	served := w.want(as{w, ""}.do("GET", "/openapi.json", nil), 200)
+	if string(served.body) != string(w.api.Document()) || served.at("openapi") != "3.1.0" {
+		t.Error("another document is served")
+	}
+	ops, schemas := w.document()
+	names := map[string]bool{}
+	for _, o := range ops {
+		if names[o.name()] {
+			t.Errorf("%s twice", o.name())
+		}
+		names[o.name()] = true
+		for _, status := range []string{"400", "401", "403", "500", "503"} {
+			if o.spec["responses"].(obj)[status] == nil {
+				t.Errorf("%s does not document %s", o.name(), status)
+			}
+		}
+	}
+	for _, ref := range regexp.MustCompile(`"#/components/schemas/(\w+)"`).FindAllStringSubmatch(string(served.body), -1) {
+		if schemas[ref[1]] == nil {
+			t.Errorf("%s leads nowhere", ref[0])
+		}
+	}
 }

@@ -49,7 +49,7 @@ func (a *API) reviewRoutes() {
 				return o.Held(ctx, tenet.CandidateID(after), limit)
 			}, func(h tenet.Held) string { return string(h.Verdict.Candidate) })
 		})
-	add(a, operation{id: "release", method: "POST", path: "/quarantine/{id}/release", who: review, once: onceAccepted, also: []int{http.StatusNotFound},
+	add(a, operation{id: "release", method: "POST", path: "/quarantine/{id}/release", who: review, also: []int{http.StatusNotFound, http.StatusConflict, http.StatusUnprocessableEntity},
 		summary: "Admit a held candidate on the operator's word"},
 		func(ctx context.Context, c call, r *candidateID) (decision, error) {
 			o, err := a.mem.Operator(c.by, c.scope)
