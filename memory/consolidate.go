@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/tenet-memory/tenet"
@@ -35,8 +36,11 @@ func (m *Memory) ConsolidateOnce(ctx context.Context) (Report, bool, error) {
 	}
 	now := m.now()
 	l, err := m.sessions.Lease(ctx, store.LeaseRequest{Worker: worker(), Now: now, Until: now.Add(m.cfg.Lease)})
-	if err != nil || l == nil {
+	if err != nil {
 		return Report{}, false, err
+	}
+	if l == nil {
+		return m.orphans(ctx)
 	}
 	r, err := m.consolidate(ctx, *l)
 	return r, true, err
@@ -57,10 +61,11 @@ func (m *Memory) Consolidate(ctx context.Context, by tenet.Principal, scope tene
 // finish consolidates one session by rules. It is all of the write side that a
 // Session can reach.
 func (m *Memory) finish(ctx context.Context, scope tenet.Scope, id tenet.SessionID) (Report, error) {
+	me := worker()
 	for wait := time.Millisecond; ; wait = min(2*wait, time.Second) {
 		now := m.now()
 		l, err := m.sessions.Lease(ctx, store.LeaseRequest{
-			Worker: worker(), Now: now, Until: now.Add(m.cfg.Lease), Scope: scope, Only: id,
+			Worker: me, Now: now, Until: now.Add(m.cfg.Lease), Scope: scope, Only: id,
 		})
 		if err != nil {
 			return Report{}, err
@@ -175,9 +180,11 @@ func (m *Memory) Sweep(ctx context.Context) (Swept, error) {
 	}
 }
 
+// worker names one taker of leases. Each call is another: two calls of one
+// process must not take each other's session.
 func worker() string {
 	host, _ := os.Hostname()
-	return fmt.Sprintf("%s/%d", host, os.Getpid())
+	return fmt.Sprintf("%s/%d/%s", host, os.Getpid(), newID())
 }
 
 // retryAfter spaces the attempts of a failing session: 1 s, doubling, at most
@@ -200,6 +207,7 @@ func (m *Memory) consolidate(ctx context.Context, l store.Lease) (Report, error)
 	if err != nil {
 		ack.Code = tenet.Code(tenet.KindOf(err).String())
 		ack.NextDue = ack.Now.Add(retryAfter(l.Session.Attempts))
+		ack.Park = l.Session.Attempts+1 >= m.cfg.MaxAttempts
 	}
 	if ackErr := m.sessions.Ack(context.WithoutCancel(ctx), l, ack); err == nil {
 		err = ackErr
@@ -229,7 +237,15 @@ func (m *Memory) work(ctx context.Context, l store.Lease, r *Report, ack *store.
 	}
 	for _, c := range l.Proposals {
 		v, err := m.judgeProposal(ctx, c)
-		if err != nil {
+		switch tenet.KindOf(err) {
+		case tenet.NoError:
+		case tenet.Invalid, tenet.Conflict, tenet.Denied:
+			// It will never be judged: its id has another's verdict, say. The
+			// session must not wait for it for ever.
+			v = tenet.Verdict{Candidate: c.ID, Outcome: tenet.Rejected, Tier: c.Tier, Codes: []tenet.Code{tenet.Code(strings.ToUpper(tenet.KindOf(err).String()))}, RuleSet: m.gate.RuleSet(), At: m.now()}
+			m.log.WarnContext(ctx, "a proposal cannot be judged", "kind", tenet.KindOf(err).String())
+			m.counts.verdict(v)
+		default:
 			return err
 		}
 		r.Verdicts = append(r.Verdicts, v)
@@ -254,7 +270,7 @@ func (m *Memory) stage(ctx context.Context, s tenet.Session, cursor int64, ms []
 	for i := range cs {
 		c := &cs[i]
 		c.Scope, c.Session = s.Scope, s.ID
-		c.ID = candidateID(ms, m.extract.Name(), i)
+		c.ID = candidateID(s, ms, m.extract.Name(), i)
 		c.ProposedBy, c.ProposedAt = extractorName(m.extract), m.now()
 	}
 	d, err := m.gate.StageBatch(s.Scope, gate.Staged{
@@ -269,13 +285,12 @@ func (m *Memory) stage(ctx context.Context, s tenet.Session, cursor int64, ms []
 
 func extractorName(e model.Extractor) string { return tenet.Agent.String() + ":" + e.Name() }
 
-// candidateID follows from the stretch, the extractor and the ordinal, so that
-// staging the same stretch twice proposes the same ids. Message ids are random,
-// so it says nothing about who spoke.
-func candidateID(ms []tenet.Message, extractor string, i int) tenet.CandidateID {
+// candidateID follows from the session, the stretch, the extractor and the
+// ordinal, so that staging the same stretch twice proposes the same ids.
+func candidateID(s tenet.Session, ms []tenet.Message, extractor string, i int) tenet.CandidateID {
 	h := sha256.New()
 	fmt.Fprintf(h, "%s %s %s", ms[0].ID, ms[len(ms)-1].ID, extractor)
-	return tenet.CandidateID(hex.EncodeToString(h.Sum(nil)[:12]) + fmt.Sprintf("-%04d", i))
+	return tenet.CandidateID(fmt.Sprintf("%s%s-%04d", itemPrefix(s.Scope, s.ID), hex.EncodeToString(h.Sum(nil)[:10]), i))
 }
 
 // cited are those of the messages that some candidate cites.

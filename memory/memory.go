@@ -67,6 +67,9 @@ type Config struct {
 	Debounce time.Duration
 	// Lease is how long a worker may take over one session. Default: 1 min.
 	Lease time.Duration
+	// MaxAttempts is how often a session's consolidation is tried before it is
+	// given up until somebody retries it. Default: 10, over 17 minutes.
+	MaxAttempts int
 	// KeepCheckpoints is how many versions of a session's checkpoint stay.
 	// Default: 20.
 	KeepCheckpoints int
@@ -134,6 +137,7 @@ func Open(_ context.Context, c Config) (*Memory, error) {
 	}
 	orElse(&c.Debounce, 30*time.Second)
 	orElse(&c.Lease, time.Minute)
+	orElse(&c.MaxAttempts, 10)
 	orElse(&c.IndexEntries, 2_000_000)
 	orElse(&c.KeepCheckpoints, 20)
 	portOr(&c.Runs, c.Sessions)

@@ -150,7 +150,7 @@ func (m *Memory) Propose(ctx context.Context, by tenet.Principal, id tenet.Sessi
 	if err := reach("propose", by, c.Scope); err != nil {
 		return "", err
 	}
-	orElse(&c.ID, tenet.CandidateID(newID()))
+	orElse(&c.ID, tenet.CandidateID(itemPrefix(c.Scope, id)+newID()))
 	if err := c.Check(); err != nil {
 		return "", err
 	}
@@ -213,6 +213,9 @@ func (s *Session) Propose(ctx context.Context, c tenet.Candidate) (tenet.Candida
 	}
 	if c.Scope != s.info.Scope {
 		return "", tenet.Errorf(tenet.Denied, "propose", "a session proposes for the scope it writes")
+	}
+	if c.ID == "" {
+		c.ID = tenet.CandidateID(itemPrefix(s.info.Scope, s.info.ID) + newID())
 	}
 	if err := nameCandidate("propose", &c); err != nil {
 		return "", err

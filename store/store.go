@@ -72,6 +72,10 @@ type Trail interface {
 	Evidence(ctx context.Context, scope tenet.Scope, id tenet.RecordID) ([]tenet.Evidence, error)
 	// Verdict returns what was decided about a candidate.
 	Verdict(ctx context.Context, scope tenet.Scope, id tenet.CandidateID) (tenet.Verdict, error)
+	// Verdicts returns what was decided about the candidates whose ids begin
+	// with prefix and come after the given one, in the order of ids, at most
+	// limit.
+	Verdicts(ctx context.Context, scope tenet.Scope, prefix string, after tenet.CandidateID, limit int) ([]tenet.Verdict, error)
 	// Held returns held and refused candidates in order of decision, newest
 	// first, after the given one (empty: from the start). Texts that have
 	// expired at now are not returned.
@@ -201,8 +205,13 @@ type Queue interface {
 	// Sweep ends sessions whose TTL passed at now, makes those with
 	// unconsolidated messages due, and removes the messages, up to the
 	// cursor, and receipts of the others. Messages past the cursor are never
-	// removed. It returns how many messages went.
+	// removed, and what was parked stays parked. It returns how many messages
+	// went.
 	Sweep(ctx context.Context, now time.Time) (int, error)
+	// Waiting lists a tenant's sessions that are not consolidated to the end:
+	// those whose last attempt failed first, then the longest due, after the
+	// first skip of them, at most limit.
+	Waiting(ctx context.Context, tenant string, skip, limit int) ([]tenet.Session, error)
 }
 
 // LeaseRequest asks for work.
@@ -231,7 +240,10 @@ type Ack struct {
 	Done    []tenet.CandidateID // proposals that have a verdict
 	Code    tenet.Code          // why the attempt failed; empty resets Attempts
 	NextDue time.Time
-	Now     time.Time
+	// Park gives up for now: the session is not due again until it grows, is
+	// ended or is leased by name. It wins over NextDue.
+	Park bool
+	Now  time.Time
 }
 
 // Threads keeps frameworks' own state: opaque, versioned, byte for byte.

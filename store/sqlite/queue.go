@@ -110,7 +110,9 @@ func (db *DB) Ack(ctx context.Context, l store.Lease, a store.Ack) error {
 			}
 		}
 		due := end(s.DueAt)
-		if !a.NextDue.IsZero() {
+		if a.Park {
+			due = noEnd
+		} else if !a.NextDue.IsZero() {
 			due = start(a.NextDue)
 		} else if a.Cursor == s.Length {
 			left, err := s.proposals(c)
@@ -168,15 +170,15 @@ func (db *DB) Sweep(ctx context.Context, now time.Time) (int, error) {
 // sweep looks at the next sessions in the order of their surrogates.
 func sweep(c conn, now, after int64) (gone, last int64, seen int, err error) {
 	type row struct {
-		sid, scope, ended, due, length, cursor int64
-		proposals                              bool
+		sid, scope, ended, due, length, cursor, attempts int64
+		proposals                                        bool
 	}
 	var rows []row
-	if err := c.each(bg, `SELECT sid, scope, ended_at, due_at, length, consolidated, EXISTS (SELECT 1 FROM proposals p WHERE p.sid = s.sid)
+	if err := c.each(bg, `SELECT sid, scope, ended_at, due_at, length, consolidated, attempts, EXISTS (SELECT 1 FROM proposals p WHERE p.sid = s.sid)
 		FROM sessions s INDEXED BY sessions_expire WHERE expires_at <= ? AND expires_at < 9223372036854775807 AND sid > ? ORDER BY sid LIMIT ?`,
 		[]any{now, after, swept}, func(rs *sql.Rows) error {
 			var r row
-			err := rs.Scan(&r.sid, &r.scope, &r.ended, &r.due, &r.length, &r.cursor, &r.proposals)
+			err := rs.Scan(&r.sid, &r.scope, &r.ended, &r.due, &r.length, &r.cursor, &r.attempts, &r.proposals)
 			rows = append(rows, r)
 			return err
 		}); err != nil {
@@ -186,6 +188,9 @@ func sweep(c conn, now, after int64) (gone, last int64, seen int, err error) {
 		last = r.sid
 		if r.ended == noStart {
 			r.ended = now
+		}
+		if (r.cursor < r.length || r.proposals) && r.attempts > 0 && r.due == noEnd { // parked
+			continue
 		}
 		if r.cursor < r.length || r.proposals { // not yet consolidated: it stays, and becomes due
 			if err := c.exec(`UPDATE sessions SET ended_at = ?, due_at = ? WHERE sid = ?`, r.ended, min(r.due, now), r.sid); err != nil {

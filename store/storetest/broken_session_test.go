@@ -207,6 +207,8 @@ func TestBrokenSessionsAreNoticed(t *testing.T) {
 		{"an acknowledged session is never due", clerk{acked: func(c *conversation, _ store.Ack) { c.DueAt = time.Time{} }}, "GrownSessionStaysDue ProposalsSurviveUntilAcked"},
 		{"an ack drops all proposals", clerk{acked: func(c *conversation, _ store.Ack) { c.proposals = nil }}, "ProposalsSurviveUntilAcked"},
 		{"an acknowledged session stays due", clerk{acked: func(c *conversation, a store.Ack) { c.DueAt = a.Now }}, "AckedOnce"},
+		{"what is parked is due at once", clerk{ack: func(_ *Oracle, _ *conversation, _ *store.Lease, a *store.Ack) { a.Park = false }}, "ParkedStaysParked"},
+		{"what failed is not told apart", clerk{acked: func(c *conversation, _ store.Ack) { c.Attempts = 0 }}, "WaitingListsFailuresFirst"},
 		{"nothing is swept", clerk{idle: true}, "SweepEndsAndRemoves"},
 		{"the sweep removes what nobody consolidated", clerk{sweep: func(c *conversation) { c.Consolidated = c.Length }}, "TTLNeverRemovesUnconsolidated"},
 	} {

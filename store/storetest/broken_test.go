@@ -109,6 +109,7 @@ type reader struct {
 	facts   func(*Oracle, context.Context, tenet.Scope, tenet.AsOf) ([]tenet.Record, error)
 	history func([]tenet.Record) []tenet.Record
 	held    func([]tenet.Held) []tenet.Held
+	given   bool // all verdicts are given, whatever the prefix
 	scopes  func(*Oracle, context.Context, tenet.Scope) ([]tenet.Scope, error)
 	verify  bool
 	head    bool
@@ -137,6 +138,13 @@ func (r reader) Held(ctx context.Context, s tenet.Scope, now time.Time, after te
 		h = r.held(h)
 	}
 	return h, err
+}
+
+func (r reader) Verdicts(ctx context.Context, s tenet.Scope, prefix string, after tenet.CandidateID, limit int) ([]tenet.Verdict, error) {
+	if r.given {
+		prefix = ""
+	}
+	return r.Oracle.Verdicts(ctx, s, prefix, after, limit)
 }
 
 func (r reader) Scopes(ctx context.Context, tenant string, after tenet.Scope, limit int) ([]tenet.Scope, error) {
@@ -221,6 +229,7 @@ func TestBrokenLedgersAreNoticed(t *testing.T) {
 			b, _ := o.Scopes(ctx, "Acme", after, 3)
 			return append(a, b...), err
 		}}), "ScopesAreListedInPages"},
+		{"verdicts of other sessions are given", reads(reader{given: true}), "VerdictsOfAPrefix"},
 		{"verify looks away", reads(reader{verify: true}), "TamperedRowIsFound ChainVerifies"},
 		{"the zero scope is a scope", reads(reader{head: true}), "UnusableArgumentsAreErrors"},
 		{"state ignores since", reads(reader{state: true}), "StateIsWhatTheQueryNames"},

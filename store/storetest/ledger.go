@@ -43,6 +43,7 @@ var ledgerClauses = []clause{
 	{"ChangesAreIncremental", changesAreIncremental},
 	{"StageAdvancesCursorOnce", stageAdvancesCursorOnce},
 	{"StagedKeepTheirMessages", stagedKeepTheirMessages},
+	{"VerdictsOfAPrefix", verdictsOfAPrefix},
 	{"ExpiryDropsTextOnly", expiryDropsTextOnly},
 	{"LargeAndOddTextIsKept", largeAndOddTextIsKept},
 	{"DeniedIsAnEntryOnly", deniedIsAnEntryOnly},

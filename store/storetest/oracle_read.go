@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/tenet-memory/tenet"
@@ -135,6 +136,23 @@ func (o *Oracle) Verdict(ctx context.Context, scope tenet.Scope, id tenet.Candid
 		return tenet.Verdict{}, tenet.Errorf(tenet.NotFound, "verdict", "no such candidate")
 	}
 	return j.verdict, nil
+}
+
+// Verdicts implements store.Trail.
+func (o *Oracle) Verdicts(ctx context.Context, scope tenet.Scope, prefix string, after tenet.CandidateID, limit int) ([]tenet.Verdict, error) {
+	s, err := o.enter(ctx, "verdicts", scope)
+	defer o.mu.Unlock()
+	if err != nil {
+		return nil, err
+	}
+	var out []tenet.Verdict
+	for id, j := range s.refs {
+		if strings.HasPrefix(id, prefix) && id > string(after) && j.verdict.Outcome != 0 {
+			out = append(out, j.verdict)
+		}
+	}
+	slices.SortFunc(out, func(a, b tenet.Verdict) int { return cmp.Compare(a.Candidate, b.Candidate) })
+	return out[:min(limit, len(out))], nil
 }
 
 // Held implements store.Trail.

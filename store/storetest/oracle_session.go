@@ -287,6 +287,8 @@ func (o *Oracle) Ack(ctx context.Context, l store.Lease, a store.Ack) error {
 		c.Attempts = 0
 	}
 	switch {
+	case a.Park:
+		c.DueAt = time.Time{}
 	case !a.NextDue.IsZero():
 		c.DueAt = tenet.Micros(a.NextDue)
 	case !c.pending():
@@ -313,6 +315,9 @@ func (o *Oracle) Sweep(ctx context.Context, now time.Time) (int, error) {
 				c.EndedAt = now
 			}
 			if c.pending() {
+				if c.DueAt.IsZero() && c.Attempts > 0 {
+					continue // parked
+				}
 				if c.DueAt.IsZero() || c.DueAt.After(now) {
 					c.DueAt = now
 				}
@@ -323,6 +328,38 @@ func (o *Oracle) Sweep(ctx context.Context, now time.Time) (int, error) {
 		}
 	}
 	return gone, nil
+}
+
+// Waiting implements store.Queue.
+func (o *Oracle) Waiting(ctx context.Context, tenant string, skip, limit int) ([]tenet.Session, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if ctx.Err() != nil {
+		return nil, tenet.Errorf(tenet.Unavailable, "waiting", "the context ended")
+	}
+	if skip < 0 || limit < 0 {
+		return nil, tenet.Errorf(tenet.Invalid, "waiting", "a negative page")
+	}
+	var out []tenet.Session
+	for scope, s := range o.scopes {
+		for _, c := range s.conversations {
+			if scope.Tenant() == tenant && c.pending() {
+				out = append(out, c.session())
+			}
+		}
+	}
+	failed := func(s tenet.Session) int { return min(s.Attempts, 1) }
+	due := func(s tenet.Session) time.Time { // what is parked comes last among the failed
+		if s.DueAt.IsZero() {
+			return time.Unix(1<<40, 0)
+		}
+		return s.DueAt
+	}
+	slices.SortFunc(out, func(a, b tenet.Session) int {
+		return cmp.Or(cmp.Compare(failed(b), failed(a)), due(a).Compare(due(b)), cmp.Compare(a.Scope.Key(), b.Scope.Key()), cmp.Compare(a.ID, b.ID))
+	})
+	out = out[min(skip, len(out)):]
+	return out[:min(limit, len(out))], nil
 }
 
 // Put implements store.Threads.

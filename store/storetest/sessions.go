@@ -39,6 +39,8 @@ var sessionClauses = []clause{
 	{"ProposalsSurviveUntilAcked", proposalsSurviveUntilAcked},
 	{"SweepEndsAndRemoves", sweepEndsAndRemoves},
 	{"TTLNeverRemovesUnconsolidated", ttlNeverRemovesUnconsolidated},
+	{"ParkedStaysParked", parkedStaysParked},
+	{"WaitingListsFailuresFirst", waitingListsFailuresFirst},
 }
 
 // desk is a fresh session store, with a clock that only moves when told.
