@@ -2,6 +2,7 @@ package gate
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/tenet-memory/tenet"
 )
@@ -25,6 +26,11 @@ func (g *rulebook) unplace(c Case, label tenet.Label, origins []tenet.Origin, p 
 	}
 	sig, named := signature(cand), len(cand.Value) > 0
 	now := said(c)
+	if cand.Op == tenet.OpEnd {
+		for i := range origins {
+			origins[i].Holds = tenet.Interval{To: cand.Valid.To}
+		}
+	}
 	var targets []tenet.Record
 	for _, r := range c.State.Open {
 		ended := !r.Valid.To.IsZero() && !r.Valid.To.After(cand.Valid.To)
@@ -58,9 +64,14 @@ func (g *rulebook) unplace(c Case, label tenet.Label, origins []tenet.Origin, p 
 				suffix += fmt.Sprint(i)
 			}
 			f := fragment(r, tenet.RecordID(cand.ID), suffix, tenet.Interval{From: r.Valid.From, To: cand.Valid.To}, c.At)
+			f.Origins = append(slices.Clone(r.Origins), origins...) // the end is a claim, too: what arrives late respects it
 			p.Insert = append(p.Insert, f)
 			cl.Reason, cl.By = tenet.ClosedEnded, f.ID
 			v.Record = f.ID
+			if back := nextClaim([]tenet.Record{r}, now); !back.IsZero() { // said again of a later time
+				p.Insert = append(p.Insert, fragment(r, tenet.RecordID(cand.ID), fmt.Sprintf("/%d", 1+i), tenet.Interval{From: back, To: r.Valid.To}, c.At))
+				cl.Reason = tenet.ClosedSplit
+			}
 		}
 		p.Close = append(p.Close, cl)
 	}

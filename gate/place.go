@@ -131,6 +131,9 @@ func supersede(c Case, rec *tenet.Record, p *Plan, v *tenet.Verdict) []Finding {
 	claimed := rec.Valid
 	if rec.Valid.Open() {
 		rec.Valid.To = nextClaim(c.State.Open, rec.Valid.From)
+		if end := ended(c.State.Open, *rec); !end.IsZero() && (rec.Valid.Open() || end.Before(rec.Valid.To)) {
+			rec.Valid.To = end
+		}
 	}
 	pieces := []tenet.Interval{rec.Valid}
 	for _, r := range c.State.Open {
@@ -138,6 +141,13 @@ func supersede(c Case, rec *tenet.Record, p *Plan, v *tenet.Verdict) []Finding {
 			continue
 		}
 		same := r.Signature == rec.Signature && r.Tier != tenet.TierDocument
+		if same && r.Label == rec.Label && r.Valid.From.IsZero() && !rec.Valid.From.IsZero() && r.Valid.To.Equal(rec.Valid.To) && ends(r, r.Valid.To) {
+			// It was known by its end only, and this says when it began.
+			p.Close = append(p.Close, Close{Record: r.ID, Reason: tenet.ClosedSuperseded, By: rec.ID})
+			rec.Supersedes, v.Replaced, v.Outcome = r.ID, r.ID, tenet.Superseded
+			rec.Origins = append(rec.Origins, r.Origins...)
+			continue
+		}
 		switch {
 		case same && r.Label == rec.Label && covers(r.Valid, rec.Valid):
 			p.Close, p.Insert, v.Replaced = nil, nil, "" // nor is another value of the key touched
@@ -201,6 +211,34 @@ func claims(r tenet.Record) []tenet.Interval {
 		out = []tenet.Interval{r.Valid}
 	}
 	return out
+}
+
+// ended is the earliest end that was said of rec's value, on no lower authority,
+// after it begins, or zero. An end can arrive before the assertion that it ends:
+// it is kept as a claim without a start.
+func ended(rs []tenet.Record, rec tenet.Record) time.Time {
+	var end time.Time
+	for _, r := range rs {
+		if r.Signature != rec.Signature || r.Label < rec.Label {
+			continue
+		}
+		for _, c := range claims(r) {
+			if c.From.IsZero() && c.To.After(rec.Valid.From) && (end.IsZero() || c.To.Before(end)) {
+				end = c.To
+			}
+		}
+	}
+	return end
+}
+
+// ends reports whether an end at t was said of the record.
+func ends(r tenet.Record, t time.Time) bool {
+	for _, o := range r.Origins {
+		if o.Holds.From.IsZero() && o.Holds.To.Equal(t) {
+			return true
+		}
+	}
+	return false
 }
 
 // nextClaim is when the next claim without an end starts after t, or zero.
