@@ -23,6 +23,7 @@ var imports = map[string]struct{ own, outside []string }{
 	"store":            {own: []string{"", "gate"}},
 	"store/storetest":  {own: []string{"", "gate", "store"}, outside: []string{"github.com/google/go-cmp", "pgregory.net/rapid"}},
 	"store/sqlite":     {own: []string{"", "gate", "store"}, outside: []string{"modernc.org/sqlite", "github.com/pressly/goose"}},
+	"store/postgres":   {own: []string{"", "gate", "store"}, outside: []string{"github.com/jackc/pgx/v5"}},
 	"recall":           {outside: []string{"golang.org/x/text", "github.com/kljensen/snowball", "github.com/clipperhouse/uax29", "golang.org/x/sys"}},
 	"model":            {own: []string{""}},
 	"forget":           {},

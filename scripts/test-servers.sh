@@ -1,0 +1,113 @@
+#!/bin/sh
+# Starts the servers that some tests need, from the distribution's packages, on
+# loopback, on free ports, in a temporary folder:
+#
+#   eval "$(scripts/test-servers.sh start)"   prints TENET_TEST_... and its folder
+#   scripts/test-servers.sh stop FOLDER       stops them and removes the folder
+#   scripts/test-servers.sh run COMMAND...    start, run with them, stop
+#
+# A server whose TENET_TEST_... is set already is left alone. With
+# TENET_TEST_DURABLE=1 the server flushes to disk, as benchmarks want it.
+set -eu
+
+PACKAGES="postgresql pgbouncer"
+
+say() { echo "test-servers: $*" >&2; }
+
+bindir() { ls -d /usr/lib/postgresql/*/bin 2>/dev/null | sort -t/ -k5 -n | tail -1; }
+
+install_packages() {
+	[ -n "$(bindir)" ] && command -v pgbouncer >/dev/null 2>&1 && return
+	if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null 2>&1; then
+		[ -n "$(bindir)" ] && return # the proxy is missing: its tests say so
+		say "PostgreSQL is missing; install: $PACKAGES"
+		exit 1
+	fi
+	say "installing $PACKAGES"
+	{ apt-get update -qq || true; DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends $PACKAGES; } >&2
+}
+
+# PostgreSQL does not run as root.
+as_postgres() {
+	if [ "$(id -u)" = 0 ]; then
+		su postgres -s /bin/sh -c "$1"
+	else
+		sh -c "$1"
+	fi
+}
+
+# free_port asks the system through whatever is there to ask it.
+free_port() {
+	p=$((20000 + $(od -An -N2 -tu2 /dev/urandom) % 30000))
+	while (exec 3<>"/dev/tcp/127.0.0.1/$p") 2>/dev/null; do p=$((p + 1)); done
+	echo "$p"
+}
+
+start() {
+	dir=$(mktemp -d /tmp/tenet-servers.XXXXXX)
+	echo "export TENET_TEST_SERVERS=$dir"
+	if [ -z "${TENET_TEST_POSTGRES:-}" ]; then
+		install_packages
+		bin=$(bindir)
+		[ "$(id -u)" = 0 ] && chown postgres "$dir"
+		sync=--no-sync fsync=off
+		[ "${TENET_TEST_DURABLE:-}" = 1 ] && sync= fsync=on
+		as_postgres "$bin/initdb -D $dir/data -A trust -U postgres $sync -E UTF8 --locale=C.UTF-8" >"$dir.init" 2>&1 || { cat "$dir.init" >&2; exit 1; }
+		rm -f "$dir.init"
+		tries=0
+		while :; do
+			port=$(free_port)
+			as_postgres "$bin/pg_ctl -s -D $dir/data -l $dir/log -w -o '-p $port -k $dir -c listen_addresses=127.0.0.1 -c fsync=$fsync -c max_connections=300 -c autovacuum_naptime=5' start" >&2 && break
+			tries=$((tries + 1))
+			[ $tries -lt 5 ] || { cat "$dir/log" >&2; exit 1; } # the port was taken meanwhile
+		done
+		echo "export TENET_TEST_POSTGRES='postgres://postgres@127.0.0.1:$port/postgres?sslmode=disable'"
+		if command -v pgbouncer >/dev/null 2>&1; then
+			bouncer=$(free_port)
+			cat >"$dir/pgbouncer.ini" <<INI
+[databases]
+* = host=127.0.0.1 port=$port
+[pgbouncer]
+listen_addr = 127.0.0.1
+listen_port = $bouncer
+unix_socket_dir =
+auth_type = any
+pool_mode = transaction
+default_pool_size = 4
+max_client_conn = 1000
+logfile = $dir/pgbouncer.log
+pidfile = $dir/pgbouncer.pid
+INI
+			# With auth_type any, whoever comes is this user.
+			sed -i "s/^\* = host=127.0.0.1 port=$port/& user=postgres/" "$dir/pgbouncer.ini"
+			[ "$(id -u)" = 0 ] && chown postgres "$dir/pgbouncer.ini"
+			as_postgres "pgbouncer -q -d $dir/pgbouncer.ini" >&2 &&
+				echo "export TENET_TEST_PGBOUNCER='postgres://postgres@127.0.0.1:$bouncer/postgres?sslmode=disable'"
+		fi
+	fi
+}
+
+stop() {
+	dir=$1
+	case "$dir" in /tmp/tenet-servers.*) ;; *) say "not a folder of mine: $dir"; exit 1 ;; esac
+	[ -f "$dir/pgbouncer.pid" ] && kill "$(cat "$dir/pgbouncer.pid")" 2>/dev/null || true
+	[ -d "$dir/data" ] && as_postgres "$(bindir)/pg_ctl -s -D $dir/data -m immediate stop" >&2 || true
+	rm -rf "$dir"
+}
+
+case "${1:-}" in
+start) start ;;
+stop) stop "$2" ;;
+run)
+	shift
+	settings=$(start)
+	eval "$settings"
+	trap 'stop "$TENET_TEST_SERVERS"' EXIT
+	trap 'exit 130' INT TERM
+	"$@"
+	;;
+*)
+	sed -n '2,10p' "$0" >&2
+	exit 2
+	;;
+esac

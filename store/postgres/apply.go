@@ -1,0 +1,302 @@
+package postgres
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/tenet-memory/tenet"
+	"github.com/tenet-memory/tenet/gate"
+	"github.com/tenet-memory/tenet/store"
+)
+
+// Apply implements store.Ledger.
+func (db *DB) Apply(ctx context.Context, ds []gate.Decision, again store.Rejudge) ([]store.Applied, error) {
+	const op = "apply"
+	var scope tenet.Scope
+	for i, d := range ds {
+		if d.IsZero() {
+			return nil, tenet.Errorf(tenet.Refused, op, "decision %d was not made by the gate", i)
+		}
+		if i > 0 && d.Plan().Scope != scope {
+			return nil, invalid(op, "decisions of two scopes")
+		}
+		scope = d.Plan().Scope
+	}
+	if len(ds) == 0 {
+		return nil, nil
+	}
+	var out []store.Applied
+	var l *ledger
+	err := db.mutate(ctx, op, scope, func() any { return out }, func(c conn) error {
+		out, l = make([]store.Applied, 0, len(ds)), nil
+		var err error
+		if l, err = db.open(c, scope); err != nil {
+			return err
+		}
+		for i, d := range ds {
+			a, err := l.apply(i, d.Plan(), again)
+			if err != nil {
+				return err
+			}
+			out = append(out, a)
+		}
+		return l.save()
+	})
+	if err != nil {
+		return nil, err
+	}
+	if l.facts != l.wasFacts {
+		db.facts.drop(l.id)
+	}
+	return out, nil
+}
+
+// ledger is one scope under its lock.
+type ledger struct {
+	subject
+	c      conn
+	head   store.Head
+	facts  uint64 // the entry that last changed a fact
+	staged int64  // how many candidates wait
+	tombs  int64  // how many tombstones there are
+	lastAt time.Time
+	hash   []byte
+
+	wasFacts, wasAudit uint64
+}
+
+// bg stands where a statement takes its transaction's context.
+var bg = context.Background()
+
+func (db *DB) open(c conn, scope tenet.Scope) (*ledger, error) {
+	l := &ledger{subject: subject{scope: scope}, c: c}
+	for range 2 {
+		found, err := db.lock(c, l)
+		if err != nil || found {
+			return l, err
+		}
+		if _, err := db.enter(c, "apply", scope); err != nil {
+			return nil, err
+		}
+	}
+	return nil, tenet.Errorf(tenet.Unavailable, "apply", "the scope was erased meanwhile")
+}
+
+// lock reads the scope's head and holds it until the transaction ends: nobody
+// else decides in the scope meanwhile.
+func (db *DB) lock(c conn, l *ledger) (bool, error) {
+	scope := l.scope
+	var wrapped []byte
+	var last int64
+	err := c.row(bg, `SELECT s.scope, s.data_key, h.text, h.stats, h.audit, h.sleep, h.facts, h.staged, h.tombs, h.last_at, h.hash
+		FROM tenet.subjects s JOIN tenet.heads h ON h.scope = s.scope WHERE s.tenant = $1 AND s.kind = $2 AND s.external_id = $3 FOR UPDATE OF h`,
+		[]any{scope.Tenant(), int64(scope.Subject().Kind()), scope.Subject().ID()},
+		&l.id, &wrapped, &l.head.Text, &l.head.Stats, &l.head.Audit, &l.head.Sleep, &l.facts, &l.staged, &l.tombs, &last, &l.hash)
+	switch {
+	case errors.Is(err, pgx.ErrNoRows):
+		return false, nil
+	case err != nil:
+		return false, err
+	}
+	l.lastAt = from(last)
+	l.wasFacts, l.wasAudit = l.facts, l.head.Audit
+	l.key, err = db.master.unwrap(l.id, wrapped)
+	return true, err
+}
+
+func (l *ledger) save() error {
+	if l.head.Audit == l.wasAudit {
+		return nil // replays only
+	}
+	return l.c.exec(`UPDATE tenet.heads SET text = $1, stats = $2, audit = $3, sleep = $4, facts = $5, staged = $6, tombs = $7, last_at = $8, hash = $9 WHERE scope = $10`,
+		int64(l.head.Text), int64(l.head.Stats), int64(l.head.Audit), int64(l.head.Sleep), int64(l.facts), l.staged, l.tombs, start(l.lastAt), l.hash, l.id)
+}
+
+// apply writes one decision, unless it was written before.
+func (l *ledger) apply(i int, p gate.Plan, again store.Rejudge) (store.Applied, error) {
+	const op = "apply"
+	content := l.content(p)
+	if content != nil {
+		a, err := l.replay(p, content)
+		if err != nil || a.Replayed {
+			return a, err
+		}
+	}
+	ok, err := l.holds(p)
+	if err != nil {
+		return store.Applied{}, err
+	}
+	if !ok {
+		if again == nil {
+			return store.Applied{}, conflict(op, "the state moved since it was judged")
+		}
+		st, err := l.state(bg, l.c, p.Needs.Query, later(p.At, l.lastAt))
+		if err == nil {
+			st.Blocked, err = l.block(p.Needs.Query.Statement)
+		}
+		if err != nil {
+			return store.Applied{}, err
+		}
+		d, err := again(i, st)
+		if err != nil {
+			return store.Applied{}, callbackError{err}
+		}
+		q := d.Plan()
+		switch {
+		case d.IsZero():
+			return store.Applied{}, tenet.Errorf(tenet.Refused, op, "decision %d was not made by the gate", i)
+		case q.Scope != p.Scope || q.Ref != p.Ref:
+			return store.Applied{}, invalid(op, "another case was judged again")
+		}
+		if ok, err := l.holds(q); err != nil {
+			return store.Applied{}, err
+		} else if !ok {
+			return store.Applied{}, conflict(op, "it was judged again against another state")
+		}
+		p, content = q, l.content(q)
+	}
+
+	at := p.At
+	if !l.lastAt.IsZero() && !at.After(l.lastAt) {
+		at = l.lastAt.Add(time.Microsecond)
+	}
+	l.lastAt = at
+	l.head.Audit++
+	w := writing{ledger: l, seq: l.head.Audit, at: at, pos: l.head.Text + 1}
+	if err := w.write(p); err != nil {
+		return store.Applied{}, err
+	}
+	v := p.Verdict
+	if len(v.Codes) == 0 {
+		v.Codes = nil
+	}
+	if len(v.Findings) == 0 {
+		v.Findings = nil
+	}
+	e := tenet.AuditEntry{
+		Seq: w.seq, Action: p.Kind.String(), Outcome: v.Outcome, Codes: v.Codes, RuleSet: v.RuleSet,
+		At: at, Prev: l.hash, Ref: p.Ref, Actor: p.Actor, Why: p.Why,
+	}
+	w.Ref, w.Actor, w.Why, w.Content, w.Verdict = p.Ref, p.Actor, p.Why, content, v
+	slices.Sort(w.RecordIDs)
+	e.Digest = store.EntryDigest(l.key, w.Written)
+	e.Hash = store.EntryHash(e)
+	l.hash = e.Hash
+	if err := l.enter(e, v, content); err != nil {
+		return store.Applied{}, err
+	}
+	return store.Applied{Entry: e, Verdict: v}, nil
+}
+
+// content is the digest that makes a Ref idempotent, nil for kinds that aren't.
+func (l *ledger) content(p gate.Plan) []byte {
+	switch p.Kind {
+	case gate.Admit, gate.Refuse:
+		return store.ContentDigest(l.key, p.Declared)
+	case gate.End, gate.Retract, gate.Revoke:
+		return store.ChangeDigest(l.key, p)
+	case gate.Ask:
+		return store.AskDigest(l.key, p)
+	}
+	return nil
+}
+
+// replay finds what an earlier decision of the same Ref came to.
+func (l *ledger) replay(p gate.Plan, content []byte) (store.Applied, error) {
+	var seq int64
+	var old []byte
+	err := l.c.row(bg, `SELECT seq, content FROM tenet.trail WHERE scope = $1 AND ref = $2 AND content IS NOT NULL`, []any{l.id, p.Ref}, &seq, &old)
+	switch {
+	case errors.Is(err, pgx.ErrNoRows):
+		return store.Applied{}, nil
+	case err != nil:
+		return store.Applied{}, err
+	case !bytes.Equal(old, content):
+		return store.Applied{}, conflict("apply", "the id was used with other content")
+	}
+	a := store.Applied{Replayed: true}
+	var found bool
+	err = l.entries(bg, l.c, `c.seq = $3`, []any{seq}, 1, func(e tenet.AuditEntry, v tenet.Verdict, _ []byte) error {
+		a.Entry, a.Verdict, found = e, v, true
+		return nil
+	})
+	if err == nil && !found {
+		err = tenet.Errorf(tenet.Internal, "apply", "an entry of the chain is missing: run verify")
+	}
+	if err == nil {
+		err = l.unstage(p)
+	}
+	return a, err
+}
+
+// holds reports whether the state is still the one that p was judged against.
+func (l *ledger) holds(p gate.Plan) (bool, error) {
+	n := p.Needs
+	if b, err := l.block(n.Query.Statement); err != nil || b != n.Blocked {
+		return false, err
+	}
+	where, args := l.believed(n.Query)
+	if where == "" {
+		if len(n.Open) > 0 {
+			return false, nil
+		}
+	} else {
+		// Their order follows from what they are: the same ids are enough.
+		found, known := 0, 0
+		err := l.c.each(bg, `SELECT id FROM tenet.records `+where, args, func(rs pgx.Rows) error {
+			var id tenet.RecordID
+			if err := rs.Scan(&id); err != nil {
+				return err
+			}
+			if found++; slices.Contains(n.Open, id) {
+				known++
+			}
+			return nil
+		})
+		if err != nil || found != len(n.Open) || known != found {
+			return false, err
+		}
+	}
+	if n.Limits == (gate.Limits{}) || (n.Grows.Rows <= 0 && n.Grows.Bytes <= 0) {
+		return true, nil
+	}
+	u, err := l.usage(bg, l.c, later(p.At, l.lastAt))
+	return n.Limits.Fits(u, n.Grows), err
+}
+
+// enter appends the entry to the chain and its words to the trail.
+func (l *ledger) enter(e tenet.AuditEntry, v tenet.Verdict, content []byte) error {
+	codes, err := encodeJSON(v.Codes, len(v.Codes))
+	if err != nil {
+		return err
+	}
+	findings, err := encodeJSON(v.Findings, len(v.Findings))
+	if err != nil {
+		return err
+	}
+	if err := l.c.exec(`INSERT INTO tenet.chain (scope, seq, action, outcome, codes, ruleset, at, digest, prev, hash) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
+		l.id, int64(e.Seq), e.Action, int64(e.Outcome), codes, e.RuleSet, start(e.At), e.Digest, e.Prev, e.Hash); err != nil {
+		return err
+	}
+	return l.c.exec(`INSERT INTO tenet.trail (scope, seq, ref, actor, why, content, record, replaced, tier, key, label, effect, findings, at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`,
+		l.id, int64(e.Seq), e.Ref, e.Actor, e.Why, content, string(v.Record), string(v.Replaced), int64(v.Tier), v.Key,
+		int64(v.Label), v.Effect, findings, start(v.At))
+}
+
+func encodeJSON(v any, n int) (string, error) {
+	if n == 0 {
+		return "", nil
+	}
+	b, err := json.Marshal(v)
+	if err != nil {
+		return "", tenet.Errorf(tenet.Internal, "apply", "a verdict does not encode")
+	}
+	return string(b), nil
+}

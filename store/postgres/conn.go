@@ -1,0 +1,272 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/tenet-memory/tenet"
+)
+
+// The roles of schema/guard.sql.
+const (
+	appRole    = "tenet_app"
+	workerRole = "tenet_worker"
+)
+
+// conn runs statements as a role that is set to a tenant. Without tx each
+// query is a transaction of its own, sent with its settings in one go. In a
+// transaction, statements that return nothing wait until the next query, or the
+// end, and are sent with it: a round trip costs more than most statements.
+type conn struct {
+	db     *DB
+	role   string
+	tenant string
+	hash   string // in hex, of what only its bearer can know: an API key, a call that happens once
+	tx     *tx
+}
+
+type tx struct {
+	ctx     context.Context
+	on      *pgxpool.Conn
+	waiting []statement
+	writes  bool
+}
+
+type statement struct {
+	query string
+	args  []any
+	taken error                       // what a unique or exclusion violation means
+	done  func(pgx.Rows, error) error // for a query
+	tag   func(pgconn.CommandTag)     // for others
+}
+
+// at reads as the application in one tenant.
+func (db *DB) at(scope tenet.Scope) conn { return db.in(scope.Tenant()) }
+
+func (db *DB) in(tenant string) conn { return conn{db: db, role: appRole, tenant: tenant} }
+
+// worker reads what has no content, of every tenant.
+func (db *DB) worker() conn { return conn{db: db, role: workerRole} }
+
+func (c conn) settings() statement {
+	if c.hash != "" {
+		return statement{query: `SELECT set_config('role', $1, true), set_config('tenet.tenant', $2, true), set_config('tenet.key_hash', $3, true)`, args: []any{c.role, c.tenant, c.hash}}
+	}
+	return statement{query: `SELECT set_config('role', $1, true), set_config('tenet.tenant', $2, true)`, args: []any{c.role, c.tenant}}
+}
+
+// send runs statements in one round trip; the last may be a query.
+func send(ctx context.Context, on *pgxpool.Conn, ss []statement) error {
+	var b pgx.Batch
+	for _, s := range ss {
+		b.Queue(s.query, s.args...)
+	}
+	res := on.SendBatch(ctx, &b)
+	for _, s := range ss {
+		if s.done == nil {
+			tag, err := res.Exec()
+			if err != nil {
+				res.Close()
+				if s.taken != nil && taken(err) {
+					return s.taken
+				}
+				return err
+			}
+			if s.tag != nil {
+				s.tag(tag)
+			}
+			continue
+		}
+		rs, err := res.Query()
+		if err = s.done(rs, err); err != nil {
+			rs.Close()
+			res.Close()
+			return err
+		}
+	}
+	return res.Close()
+}
+
+// exec puts a writing statement on its way. Its error may come later, but
+// before the transaction ends.
+func (c conn) exec(query string, args ...any) error {
+	c.tx.waiting = append(c.tx.waiting, statement{query: query, args: args})
+	return nil
+}
+
+// claim is exec for a statement that a unique or exclusion constraint may
+// refuse, which is then the given error.
+func (c conn) claim(taken error, query string, args ...any) error {
+	c.tx.waiting = append(c.tx.waiting, statement{query: query, args: args, taken: taken})
+	return nil
+}
+
+// affect is exec that waits for how many rows it touched.
+func (c conn) affect(query string, args ...any) (n int64, err error) {
+	s := statement{query: query, args: args, tag: func(t pgconn.CommandTag) { n = t.RowsAffected() }}
+	return n, c.tx.flush(s)
+}
+
+func (t *tx) flush(last ...statement) error {
+	ss := append(t.waiting, last...)
+	t.waiting = nil
+	if len(ss) == 0 {
+		return nil
+	}
+	return send(t.ctx, t.on, ss)
+}
+
+// become sets the transaction to another role or tenant.
+func (c conn) become(role, tenant string) conn {
+	c.role, c.tenant = role, tenant
+	c.tx.waiting = append(c.tx.waiting, c.settings())
+	return c
+}
+
+// failure is Tenet's error, except in a transaction, which has to see whether
+// it may try again.
+func (c conn) failure(op string, err error) error {
+	if c.tx != nil {
+		return err
+	}
+	return failure(op, err)
+}
+
+// locking is the rest of a query that is to hold the row it reads until the
+// transaction ends, if it is one that writes.
+func (c conn) locking(of string) string {
+	if c.tx != nil && c.tx.writes {
+		return " FOR UPDATE OF " + of
+	}
+	return ""
+}
+
+// row reads one row into dest; none is pgx.ErrNoRows.
+func (c conn) row(ctx context.Context, query string, args []any, dest ...any) error {
+	found := false
+	err := c.each(ctx, query, args, func(rs pgx.Rows) error {
+		if found {
+			return nil
+		}
+		found = true
+		return rs.Scan(dest...)
+	})
+	if err == nil && !found {
+		err = pgx.ErrNoRows
+	}
+	return err
+}
+
+// each calls f on every row. f must not use c. Outside of a transaction it may
+// be called again from the first row, when a connection turned out dead.
+func (c conn) each(ctx context.Context, query string, args []any, f func(pgx.Rows) error) error {
+	began := false
+	s := statement{query: query, args: args, done: func(rs pgx.Rows, err error) error {
+		if err != nil {
+			return err
+		}
+		for rs.Next() {
+			began = true
+			if err := f(rs); err != nil {
+				return err
+			}
+		}
+		return rs.Err()
+	}}
+	if c.tx != nil {
+		return c.tx.flush(s)
+	}
+	ctx, cancel := context.WithTimeout(ctx, c.db.timeout)
+	defer cancel()
+	for n := 0; ; n++ {
+		err := c.db.once(ctx, c.settings(), s)
+		if err == nil || began || n == 2 || !lost(err) || ctx.Err() != nil {
+			return err
+		}
+		c.db.pool.Reset() // the server went away and came back: so did every idle connection
+	}
+}
+
+// once runs statements on any connection, outside of a transaction block: all
+// that is sent together is one transaction.
+func (db *DB) once(ctx context.Context, ss ...statement) error {
+	on, err := db.pool.Acquire(ctx)
+	if err != nil {
+		return err
+	}
+	defer on.Release()
+	return send(ctx, on, ss)
+}
+
+const (
+	beginRead  = `BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY`
+	beginWrite = `BEGIN ISOLATION LEVEL READ COMMITTED`
+)
+
+// snapshot runs f on one unchanging view of the database.
+func (c conn) snapshot(ctx context.Context, f func(conn) error) error {
+	return c.transact(ctx, beginRead, f)
+}
+
+// write runs f in a transaction of the tenant and returns when it is durable
+// or undone. f may be called again when the database undid it through no fault
+// of its own, so it must set its results afresh.
+func (db *DB) write(ctx context.Context, op, tenant string, f func(conn) error) error {
+	return failure(op, db.in(tenant).transact(ctx, beginWrite, f))
+}
+
+// attempts bounds how often a transaction is begun again after a deadlock or a
+// lost connection.
+const attempts = 4
+
+func (c conn) transact(ctx context.Context, begin string, f func(conn) error) error {
+	ctx, cancel := context.WithTimeout(ctx, c.db.timeout)
+	defer cancel()
+	for n := 1; ; n++ {
+		again, err := c.try(ctx, begin, f)
+		if err == nil || !again || n == attempts || ctx.Err() != nil {
+			return err
+		}
+		if lost(err) {
+			c.db.pool.Reset()
+		}
+		if err := pause(ctx, n); err != nil {
+			return err
+		}
+	}
+}
+
+// try runs one transaction. again says that nothing was written and that
+// another try may do better.
+func (c conn) try(ctx context.Context, begin string, f func(conn) error) (again bool, err error) {
+	on, err := c.db.pool.Acquire(ctx)
+	if err != nil {
+		return lost(err), err
+	}
+	defer on.Release()
+	t := &tx{ctx: ctx, on: on, writes: begin == beginWrite}
+	c.tx = t
+	defer func() {
+		if on.Conn().PgConn().TxStatus() != 'I' && !on.Conn().IsClosed() { // an error, or a panic of f's
+			end, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+			defer cancel()
+			on.Exec(end, `ROLLBACK`, pgx.QueryExecModeSimpleProtocol)
+		}
+	}()
+	t.waiting = append(t.waiting, statement{query: begin}, c.settings())
+	if err := f(c); err != nil {
+		return retriable(err), err
+	}
+	committed := false
+	err = t.flush(statement{query: `COMMIT`, tag: func(tag pgconn.CommandTag) { committed = tag.String() == "COMMIT" }})
+	if err == nil && !committed {
+		err = tenet.Errorf(tenet.Internal, "commit", "the transaction was undone")
+	}
+	var pe *pgconn.PgError
+	return errors.As(err, &pe) && retriable(err), err
+}

@@ -1,0 +1,157 @@
+package postgres
+
+import (
+	"context"
+	"slices"
+	"sync"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/tenet-memory/tenet"
+)
+
+// Facts implements store.Reader. What is believed now is kept decoded; one
+// look-up of the scope's position tells whether it still holds.
+func (db *DB) Facts(ctx context.Context, scope tenet.Scope, at tenet.AsOf) ([]tenet.Record, error) {
+	const op = "facts"
+	if at.Valid.IsZero() {
+		return nil, invalid(op, "no valid time")
+	}
+	p, err := db.head(ctx, op, scope)
+	if err != nil || p.id == 0 {
+		return nil, err
+	}
+	t := start(at.Valid)
+	s := subject{scope: scope, id: p.id}
+	if !at.Known.IsZero() && start(at.Known) < p.lastAt {
+		rs, err := s.records(ctx, db.at(scope), `WHERE scope = $1 AND tier = 1 AND key <> '' AND sys_from <= $2 AND sys_to > $2 AND valid_from <= $3 AND valid_to > $3`,
+			s.id, start(at.Known), t)
+		if err != nil {
+			return nil, failure(op, err)
+		}
+		slices.SortFunc(rs, byFact)
+		return rs, nil
+	}
+	if rs, ok := db.facts.get(s.id, p.facts, t); ok {
+		return rs, nil
+	}
+	set := factSet{pos: p.facts, from: t, until: noEnd}
+	own := scope.Key()
+	err = db.at(scope).each(ctx, `SELECT `+recordColumns+` FROM tenet.records
+		WHERE scope = $1 AND tier = 1 AND sys_to = 9223372036854775807 AND valid_to > $2`, []any{s.id, t}, func(rs pgx.Rows) error {
+		r, err := s.scanFact(rs, own, &set, t)
+		if err == nil && r != nil {
+			set.rows = append(set.rows, *r)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, failure(op, err)
+	}
+	slices.SortFunc(set.rows, byFact)
+	db.facts.put(s.id, set)
+	return set.copy(), nil
+}
+
+// scanFact reads a row, narrows the time for which the set holds, and returns
+// the record when it is true at t.
+func (s subject) scanFact(rs pgx.Rows, own string, set *factSet, t int64) (*tenet.Record, error) {
+	r, err := s.scan(rs, own)
+	if err != nil {
+		return nil, err
+	}
+	if begins := start(r.Valid.From); begins > t {
+		set.until = min(set.until, begins)
+		return nil, nil
+	}
+	set.until = min(set.until, end(r.Valid.To))
+	return &r, nil
+}
+
+// factCache keeps the current facts of scopes that were read lately.
+type factCache struct {
+	mu   sync.Mutex
+	sets map[int64]factSet
+	rows int
+}
+
+// factSet is what holds from an instant until the next one at which a fact
+// begins or ends, as of a position of the scope.
+type factSet struct {
+	pos         uint64
+	from, until int64
+	rows        []tenet.Record
+}
+
+// cachedRows bounds the cache: about 30 MB of ordinary facts.
+const cachedRows = 32 << 10
+
+func (c *factCache) get(scope int64, pos uint64, t int64) ([]tenet.Record, bool) {
+	c.mu.Lock()
+	set, ok := c.sets[scope]
+	c.mu.Unlock()
+	if !ok || set.pos != pos || t < set.from || t >= set.until {
+		return nil, false
+	}
+	return set.copy(), true
+}
+
+func (c *factCache) put(scope int64, set factSet) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.sets == nil {
+		c.sets = map[int64]factSet{}
+	}
+	if old, ok := c.sets[scope]; ok && (old.pos > set.pos || old.pos == set.pos && set.from < old.from) {
+		return // asked about the past: what is newer serves more
+	}
+	c.remove(scope)
+	for id := range c.sets {
+		if c.rows+len(set.rows)+1 <= cachedRows {
+			break
+		}
+		c.remove(id) // any: the order of a map is no worse than a wrong guess
+	}
+	c.sets[scope] = set
+	c.rows += len(set.rows) + 1
+}
+
+// drop forgets a scope: texts that were replaced don't linger in memory.
+func (c *factCache) drop(scope int64) {
+	c.mu.Lock()
+	c.remove(scope)
+	c.mu.Unlock()
+}
+
+func (c *factCache) remove(scope int64) {
+	if old, ok := c.sets[scope]; ok {
+		c.rows -= len(old.rows) + 1
+		delete(c.sets, scope)
+	}
+}
+
+// copy is deep: callers may change what they get. It allocates three times,
+// however many facts there are.
+func (f factSet) copy() []tenet.Record {
+	if len(f.rows) == 0 {
+		return nil
+	}
+	out := slices.Clone(f.rows)
+	var nv, no int
+	for i := range out {
+		nv += len(out[i].Value)
+		no += len(out[i].Origins)
+	}
+	values, origins := make([]byte, 0, nv), make([]tenet.Origin, 0, no)
+	for i := range out {
+		if v := out[i].Value; v != nil {
+			n := len(values)
+			values = append(values, v...)
+			out[i].Value = values[n:len(values):len(values)]
+		}
+		n := len(origins)
+		origins = append(origins, out[i].Origins...)
+		out[i].Origins = origins[n:len(origins):len(origins)]
+	}
+	return out
+}

@@ -1,0 +1,196 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/tenet-memory/tenet"
+	"github.com/tenet-memory/tenet/store"
+)
+
+var (
+	_ store.Governor = (*DB)(nil)
+	_ store.Served   = (*DB)(nil)
+)
+
+// AgedOut implements store.Governor.
+func (db *DB) AgedOut(ctx context.Context, now time.Time, limit int) ([]store.AgedOut, error) {
+	const op = "aged out"
+	if limit < 0 {
+		return nil, invalid(op, "a negative limit")
+	}
+	type owned struct {
+		tenant              string
+		scope, seq, expires int64
+	}
+	var found []owned
+	if err := db.worker().each(ctx, `SELECT tenant, scope, seq, expires_at FROM tenet.held WHERE kept AND expires_at <= $1 ORDER BY scope, seq LIMIT $2`,
+		[]any{end(now), limit}, func(rs pgx.Rows) error {
+			var o owned
+			err := rs.Scan(&o.tenant, &o.scope, &o.seq, &o.expires)
+			found = append(found, o)
+			return err
+		}); err != nil {
+		return nil, failure(op, err)
+	}
+	var out []store.AgedOut
+	for _, o := range found {
+		var kind int64
+		var id string
+		a := store.AgedOut{}
+		a.ExpiresAt = from(o.expires)
+		err := db.in(o.tenant).row(ctx, `SELECT s.kind, s.external_id, t.ref FROM tenet.subjects s JOIN tenet.trail t ON t.scope = s.scope
+			WHERE s.scope = $1 AND t.seq = $2`, []any{o.scope, o.seq}, &kind, &id, &a.Candidate)
+		if errors.Is(err, pgx.ErrNoRows) {
+			continue // erased
+		}
+		if err == nil {
+			a.Scope, err = scopeOf(o.tenant, kind, id)
+		}
+		if err != nil {
+			return nil, failure(op, err)
+		}
+		out = append(out, a)
+	}
+	return out, nil
+}
+
+// Records implements store.Governor.
+func (db *DB) Records(ctx context.Context, scope tenet.Scope, after tenet.RecordID, limit int) ([]tenet.Record, error) {
+	const op = "records"
+	if limit < 0 {
+		return nil, invalid(op, "a negative limit")
+	}
+	p, err := db.head(ctx, op, scope)
+	if err != nil {
+		return nil, err
+	}
+	var row int64
+	if after != "" {
+		err := db.at(scope).row(ctx, `SELECT n FROM tenet.records WHERE scope = $1 AND id = $2`, []any{p.id, string(after)}, &row)
+		if errors.Is(err, pgx.ErrNoRows) {
+			return nil, nil
+		}
+		if err != nil {
+			return nil, failure(op, err)
+		}
+	}
+	rs, err := subject{scope: scope}.records(ctx, db.at(scope), `WHERE scope = $1 AND n > $2 ORDER BY n LIMIT $3`, p.id, row, limit)
+	if err != nil {
+		return nil, failure(op, err)
+	}
+	return rs, nil
+}
+
+// chainName writes a surrogate so that the order of names is that of numbers.
+func chainName(scope int64) string { return fmt.Sprintf("%016x", scope) }
+
+func chainOf(name string) (int64, error) {
+	n, err := strconv.ParseInt(name, 16, 64)
+	if err != nil || n < 0 {
+		return 0, invalid("chain", "not a chain's name")
+	}
+	return n, nil
+}
+
+// Heads implements store.Governor.
+func (db *DB) Heads(ctx context.Context, after string, limit int) ([]store.ChainHead, error) {
+	const op = "heads"
+	if limit < 0 {
+		return nil, invalid(op, "a negative limit")
+	}
+	var last int64
+	if after != "" {
+		var err error
+		if last, err = chainOf(after); err != nil {
+			return nil, err
+		}
+	}
+	var out []store.ChainHead
+	err := db.worker().each(ctx, `SELECT scope, audit, hash FROM tenet.heads WHERE scope > $1 AND audit > 0 ORDER BY scope LIMIT $2`, []any{last, limit}, func(rs pgx.Rows) error {
+		var h store.ChainHead
+		var scope, seq int64
+		if err := rs.Scan(&scope, &seq, &h.Hash); err != nil {
+			return err
+		}
+		h.Chain, h.Seq = chainName(scope), uint64(seq)
+		out = append(out, h)
+		return nil
+	})
+	if err != nil {
+		return nil, failure(op, err)
+	}
+	return out, nil
+}
+
+// ChainName implements store.Governor.
+func (db *DB) ChainName(ctx context.Context, scope tenet.Scope) (string, error) {
+	p, err := db.head(ctx, "chain", scope)
+	if err != nil || p.Audit == 0 {
+		return "", err
+	}
+	return chainName(p.id), nil
+}
+
+// EntryAt implements store.Governor.
+func (db *DB) EntryAt(ctx context.Context, chain string, seq uint64) ([]byte, error) {
+	n, err := chainOf(chain)
+	if err != nil {
+		return nil, err
+	}
+	var hash []byte
+	err = db.worker().row(ctx, `SELECT hash FROM tenet.chain WHERE scope = $1 AND seq = $2`, []any{n, int64(seq)}, &hash)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, failure("entry", err)
+	}
+	return hash, nil
+}
+
+// ServedWith implements store.Served. It reads every receipt of the tenant: it
+// is asked for after an incident, not in a turn.
+func (db *DB) ServedWith(ctx context.Context, tenant string, ids []tenet.RecordID) ([]store.ScopedReceipt, error) {
+	const op = "served"
+	if tenant == "" {
+		return nil, invalid(op, "no tenant")
+	}
+	wanted := make(map[tenet.RecordID]bool, len(ids))
+	for _, id := range ids {
+		wanted[id] = true
+	}
+	var out []store.ScopedReceipt
+	err := db.in(tenant).each(ctx, `SELECT s.kind, s.external_id, n.external_id, r.at, r.body FROM tenet.subjects s
+		JOIN tenet.session_names n ON n.scope = s.scope JOIN tenet.receipts r ON r.scope = n.scope AND r.sid = n.sid
+		WHERE s.tenant = $1 ORDER BY s.kind, s.external_id, n.external_id, r.n`, []any{tenant}, func(rs pgx.Rows) error {
+		var kind, at int64
+		var id, session string
+		var body []byte
+		if err := rs.Scan(&kind, &id, &session, &at, &body); err != nil {
+			return err
+		}
+		r, err := decodeReceipt(body)
+		if err != nil {
+			return err
+		}
+		r.Session, r.At = tenet.SessionID(session), from(at)
+		for _, rec := range append(r.Facts, r.Recalled...) {
+			if wanted[rec] {
+				scope, err := scopeOf(tenant, kind, id)
+				out = append(out, store.ScopedReceipt{Scope: scope, Receipt: r})
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, failure(op, err)
+	}
+	return out, nil
+}

@@ -1,0 +1,90 @@
+package postgres
+
+import (
+	"context"
+	"encoding/hex"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/tenet-memory/tenet"
+)
+
+const keyColumns = `id, tenant, kind, name, subjects, owns, hash, created_at, expires_at, revoked_at`
+
+func scanKey(rs pgx.Rows) (tenet.Key, error) {
+	var k tenet.Key
+	var subjects, owns []byte
+	var created, expires, revoked int64
+	if err := rs.Scan(&k.ID, &k.Tenant, &k.Kind, &k.Name, &subjects, &owns, &k.Hash, &created, &expires, &revoked); err != nil {
+		return k, err
+	}
+	k.CreatedAt, k.ExpiresAt, k.RevokedAt = from(created), from(expires), from(revoked)
+	d := decoder{b: subjects}
+	k.Subjects = decodeStrings[string](&d)
+	if err := d.err(); err != nil {
+		return k, err
+	}
+	d = decoder{b: owns}
+	k.Owns = decodeStrings[string](&d)
+	return k, d.err()
+}
+
+// PutKey implements store.Keys.
+func (db *DB) PutKey(ctx context.Context, k tenet.Key) error {
+	const op = "put key"
+	if k.ID == "" || k.Tenant == "" || len(k.Hash) < 16 {
+		return invalid(op, "no id, tenant or hash")
+	}
+	var subjects, owns encoder
+	encodeStrings(&subjects, k.Subjects)
+	encodeStrings(&owns, k.Owns)
+	return db.write(ctx, op, k.Tenant, func(c conn) error {
+		// Another tenant's key cannot be seen, but its id is taken.
+		taken := conflict(op, "the id, or the hash, is another key's")
+		n, err := c.affect(`SELECT 1 FROM tenet.keys WHERE id = $1 FOR UPDATE`, k.ID)
+		switch {
+		case err != nil:
+			return err
+		case n == 1:
+			return c.claim(taken, `UPDATE tenet.keys SET hash = $1, expires_at = $2, revoked_at = $3 WHERE id = $4`,
+				k.Hash, end(k.ExpiresAt), end(k.RevokedAt), k.ID)
+		}
+		return c.claim(taken, `INSERT INTO tenet.keys (`+keyColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
+			k.ID, k.Tenant, int64(k.Kind), k.Name, subjects.b, owns.b, k.Hash, start(k.CreatedAt), end(k.ExpiresAt), end(k.RevokedAt))
+	})
+}
+
+// KeyByHash implements store.Keys.
+func (db *DB) KeyByHash(ctx context.Context, hash []byte) (tenet.Key, error) {
+	const op = "key"
+	var found *tenet.Key
+	c := db.in("")
+	c.hash = hex.EncodeToString(hash)
+	err := c.each(ctx, `SELECT `+keyColumns+` FROM tenet.keys WHERE hash = $1`, []any{hash}, func(rs pgx.Rows) error {
+		k, err := scanKey(rs)
+		found = &k
+		return err
+	})
+	switch {
+	case err != nil:
+		return tenet.Key{}, failure(op, err)
+	case found == nil:
+		return tenet.Key{}, absent(op, "key")
+	}
+	return *found, nil
+}
+
+// KeysOf implements store.Keys.
+func (db *DB) KeysOf(ctx context.Context, tenant, after string, limit int) ([]tenet.Key, error) {
+	const op = "keys"
+	if limit < 0 {
+		return nil, invalid(op, "a negative limit")
+	}
+	var out []tenet.Key
+	err := db.in(tenant).each(ctx, `SELECT `+keyColumns+` FROM tenet.keys WHERE tenant = $1 AND id > $2 ORDER BY id LIMIT $3`, []any{tenant, after, limit}, func(rs pgx.Rows) error {
+		k, err := scanKey(rs)
+		out = append(out, k)
+		return err
+	})
+	return out, failure(op, err)
+}

@@ -1,0 +1,234 @@
+package postgres
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/tenet-memory/tenet"
+	"github.com/tenet-memory/tenet/store"
+)
+
+// run is a session as its workers see it.
+type run struct {
+	subject
+	sid    int64
+	id     tenet.SessionID
+	ended  bool
+	holder []byte
+	fence  uint64
+	until  int64
+	last   int64 // version of the newest checkpoint
+}
+
+const selectRun = `SELECT s.scope, s.data_key, n.sid, x.ended_at, coalesce(h.holder, ''::bytea), coalesce(h.fence, 0), coalesce(h.until, 0),
+		coalesce((SELECT max(version) FROM tenet.checkpoints k WHERE k.scope = n.scope AND k.sid = n.sid), 0)
+	FROM tenet.subjects s JOIN tenet.session_names n ON n.scope = s.scope AND n.external_id = $4
+	JOIN tenet.sessions x ON x.scope = n.scope AND x.sid = n.sid LEFT JOIN tenet.holds h ON h.scope = n.scope AND h.sid = n.sid
+	WHERE s.tenant = $1 AND s.kind = $2 AND s.external_id = $3`
+
+const lockRun = `SELECT 1 FROM tenet.subjects s JOIN tenet.session_names n ON n.scope = s.scope AND n.external_id = $4
+	JOIN tenet.sessions x ON x.scope = n.scope AND x.sid = n.sid WHERE s.tenant = $1 AND s.kind = $2 AND s.external_id = $3 FOR UPDATE OF x`
+
+// run finds a session with its hold; NotFound without one. In a transaction
+// that writes it holds the session first, in a statement of its own: one that
+// waited would read the rest as it was before.
+func (db *DB) run(ctx context.Context, c conn, op string, scope tenet.Scope, id tenet.SessionID) (*run, error) {
+	if scope.IsZero() {
+		return nil, invalid(op, "no scope")
+	}
+	if err := tenet.CheckSessionID(id); err != nil {
+		return nil, err
+	}
+	r := &run{subject: subject{scope: scope}, id: id}
+	var wrapped []byte
+	var ended int64
+	args := []any{scope.Tenant(), int64(scope.Subject().Kind()), scope.Subject().ID(), string(id)}
+	if c.tx != nil && c.tx.writes {
+		if err := c.exec(lockRun, args...); err != nil {
+			return nil, err
+		}
+	}
+	err := c.row(ctx, selectRun, args, &r.subject.id, &wrapped, &r.sid, &ended, &r.holder, &r.fence, &r.until, &r.last)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return nil, absent(op, "session")
+	}
+	if err != nil {
+		return nil, err
+	}
+	r.ended = ended != noStart
+	r.key, err = db.master.unwrap(r.subject.id, wrapped)
+	return r, err
+}
+
+// open refuses a session that has ended or was deleted, and a stale fence.
+func (r *run) open(op string, fence uint64) error {
+	switch {
+	case r.ended:
+		return conflict(op, "the session has ended")
+	case fence != 0 && fence != r.fence:
+		return conflict(op, "another worker holds the session: the fence is stale")
+	}
+	return nil
+}
+
+// Hold implements store.Runs.
+func (db *DB) Hold(ctx context.Context, scope tenet.Scope, id tenet.SessionID, holder string, now, until time.Time) (fence uint64, err error) {
+	const op = "hold"
+	if holder == "" || !until.After(now) {
+		return 0, invalid(op, "no holder or no time")
+	}
+	err = db.mutate(ctx, op, scope, func() any { return fence }, func(c conn) error {
+		r, err := db.run(bg, c, op, scope, id)
+		if err != nil {
+			return err
+		}
+		if err := r.open(op, 0); err != nil {
+			return err
+		}
+		mine := store.HolderDigest(r.key, holder)
+		runs := r.until > start(now)
+		fence = r.fence
+		switch {
+		case runs && !bytes.Equal(mine, r.holder):
+			return conflict(op, "another worker holds the session")
+		case !runs: // also the same holder's, once it ran out: others may have worked meanwhile
+			fence++
+		}
+		return c.exec(`INSERT INTO tenet.holds (sid, scope, holder, fence, until) VALUES ($1, $2, $3, $4, $5)
+			ON CONFLICT (scope, sid) DO UPDATE SET holder = excluded.holder, fence = excluded.fence, until = excluded.until`, r.sid, r.subject.id, mine, int64(fence), start(until))
+	})
+	return fence, err
+}
+
+// PutCheckpoint implements store.Runs.
+func (db *DB) PutCheckpoint(ctx context.Context, scope tenet.Scope, k tenet.Checkpoint, fence uint64, keep int) error {
+	const op = "put checkpoint"
+	if k.Version < 1 || keep < 1 {
+		return invalid(op, "versions count from 1, and at least one is kept")
+	}
+	return db.mutate(ctx, op, scope, func() any { return struct{}{} }, func(c conn) error {
+		r, err := db.run(bg, c, op, scope, k.Session)
+		if err != nil {
+			return err
+		}
+		content := store.CheckpointDigest(r.key, k)
+		if k.Version <= r.last {
+			var old []byte
+			err := c.row(bg, `SELECT content FROM tenet.checkpoints WHERE scope = $1 AND sid = $2 AND version = $3`, []any{r.subject.id, r.sid, k.Version}, &old)
+			if err == nil && bytes.Equal(old, content) {
+				return nil
+			}
+			if err != nil && !errors.Is(err, pgx.ErrNoRows) {
+				return err
+			}
+		}
+		if err := r.open(op, fence); err != nil {
+			return err
+		}
+		if k.Version != r.last+1 {
+			return conflict(op, "the run stands elsewhere: read its newest checkpoint")
+		}
+		if err := c.exec(`INSERT INTO tenet.checkpoints (scope, sid, version, step, position, at, content, sealed) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
+			r.subject.id, r.sid, k.Version, k.Step, k.Position, start(k.At), content, r.key.Seal(encodeCheckpoint(k), r.about("checkpoint", r.sid, ""))); err != nil {
+			return err
+		}
+		if k.Version <= int64(keep) {
+			return nil
+		}
+		return c.exec(`DELETE FROM tenet.checkpoints WHERE scope = $1 AND sid = $2 AND version <= $3`, r.subject.id, r.sid, k.Version-int64(keep))
+	})
+}
+
+func encodeCheckpoint(k tenet.Checkpoint) []byte {
+	e := encoder{make([]byte, 0, len(k.State)+256)}
+	e.num(1) // the form's version
+	e.str(string(k.State))
+	e.str(k.By)
+	e.num(int64(len(k.Done)))
+	for _, s := range k.Done {
+		e.str(s.Name)
+		e.str(string(s.Outcome))
+	}
+	encodeStrings(&e, k.Effects)
+	return e.b
+}
+
+func decodeCheckpoint(plain []byte, k *tenet.Checkpoint) error {
+	d := decoder{b: plain}
+	if d.num() != 1 {
+		return tenet.Errorf(tenet.Internal, "decode", "a stored checkpoint has an unknown form")
+	}
+	if s := d.str(); s != "" {
+		k.State = []byte(s)
+	}
+	k.By = d.str()
+	for range d.count() {
+		s := tenet.Step{Name: d.str()}
+		if o := d.str(); o != "" {
+			s.Outcome = []byte(o)
+		}
+		k.Done = append(k.Done, s)
+	}
+	k.Effects = decodeStrings[string](&d)
+	return d.err()
+}
+
+// Checkpoints implements store.Runs.
+func (db *DB) Checkpoints(ctx context.Context, scope tenet.Scope, id tenet.SessionID, below int64, limit int) ([]tenet.Checkpoint, error) {
+	const op = "checkpoints"
+	if below < 0 || limit < 0 {
+		return nil, invalid(op, "a negative version or limit")
+	}
+	r, err := db.run(ctx, db.at(scope), op, scope, id)
+	if err != nil {
+		return nil, failure(op, err)
+	}
+	if below == 0 {
+		below = noEnd
+	}
+	var out []tenet.Checkpoint
+	err = db.at(scope).each(ctx, `SELECT version, step, position, at, sealed FROM tenet.checkpoints WHERE scope = $1 AND sid = $2 AND version < $3 ORDER BY version DESC LIMIT $4`,
+		[]any{r.subject.id, r.sid, below, limit}, func(rs pgx.Rows) error {
+			k := tenet.Checkpoint{Session: id}
+			var at int64
+			var sealed []byte
+			if err := rs.Scan(&k.Version, &k.Step, &k.Position, &at, &sealed); err != nil {
+				return err
+			}
+			k.At = from(at)
+			plain, err := r.key.Unseal(sealed, r.about("checkpoint", r.sid, ""))
+			if err != nil {
+				return err
+			}
+			if err := decodeCheckpoint(plain, &k); err != nil {
+				return err
+			}
+			out = append(out, k)
+			return nil
+		})
+	return out, failure(op, err)
+}
+
+// DeleteSession implements store.Deleter.
+func (db *DB) DeleteSession(ctx context.Context, scope tenet.Scope, id tenet.SessionID, at time.Time) error {
+	const op = "delete session"
+	return db.mutate(ctx, op, scope, func() any { return struct{}{} }, func(c conn) error {
+		r, err := db.run(bg, c, op, scope, id)
+		if err != nil {
+			return err
+		}
+		for _, table := range []string{"messages", "proposals", "receipts", "checkpoints", "effects", "holds"} {
+			if err := c.exec(`DELETE FROM tenet.`+table+` WHERE scope = $1 AND sid = $2`, r.subject.id, r.sid); err != nil {
+				return err
+			}
+		}
+		// The row stays as a spent id. The fence moves, so that a worker that
+		// consolidates it now can't acknowledge.
+		return c.exec(`UPDATE tenet.sessions SET ended_at = CASE WHEN ended_at = $1 THEN $2 ELSE ended_at END, consolidated = length,
+			due_at = $3, worker = '', fence = fence + 1 WHERE sid = $4 AND scope = $5`, int64(noStart), start(at), int64(noEnd), r.sid, r.subject.id)
+	})
+}

@@ -1,0 +1,178 @@
+package postgres
+
+import (
+	"context"
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/rand"
+	"encoding/binary"
+	"errors"
+	"strconv"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/tenet-memory/tenet"
+	"github.com/tenet-memory/tenet/store"
+)
+
+// masterKey wraps the subjects' data keys.
+type masterKey [32]byte
+
+func (k masterKey) aead() cipher.AEAD {
+	block, err := aes.NewCipher(k[:])
+	if err != nil {
+		panic(err) // a 32-byte key cannot fail
+	}
+	aead, err := cipher.NewGCM(block)
+	if err != nil {
+		panic(err)
+	}
+	return aead
+}
+
+// wrap seals a data key, bound to its surrogate.
+func (k masterKey) wrap(scope int64, dk store.DataKey) []byte {
+	aead := k.aead()
+	nonce := make([]byte, aead.NonceSize())
+	rand.Read(nonce)
+	return aead.Seal(nonce, nonce, dk[:], aboutKey(scope))
+}
+
+func (k masterKey) unwrap(scope int64, wrapped []byte) (dk store.DataKey, err error) {
+	aead := k.aead()
+	n := aead.NonceSize()
+	if len(wrapped) < n {
+		return dk, tenet.Errorf(tenet.Internal, "unwrap", "a subject's data key was altered")
+	}
+	plain, err := aead.Open(nil, wrapped[:n], wrapped[n:], aboutKey(scope))
+	if err != nil || len(plain) != len(dk) {
+		return dk, tenet.Errorf(tenet.Internal, "unwrap", "a subject's data key was altered")
+	}
+	copy(dk[:], plain)
+	return dk, nil
+}
+
+func aboutKey(scope int64) []byte {
+	return binary.BigEndian.AppendUint64([]byte("tenet data key "), uint64(scope))
+}
+
+// surrogate draws a random positive id: nothing about a subject or session,
+// nor their order or number, can be read from it.
+func surrogate() int64 {
+	for {
+		var b [8]byte
+		rand.Read(b[:])
+		if n := int64(binary.BigEndian.Uint64(b[:]) >> 1); n != 0 {
+			return n
+		}
+	}
+}
+
+// subject is a scope as the tables know it. The zero id is nobody yet.
+type subject struct {
+	scope tenet.Scope
+	id    int64
+	key   store.DataKey
+}
+
+const selectSubject = `SELECT scope, data_key FROM tenet.subjects WHERE tenant = $1 AND kind = $2 AND external_id = $3`
+
+// find looks the scope up; a scope that was never written has the zero id.
+func (db *DB) find(ctx context.Context, c conn, op string, scope tenet.Scope) (subject, error) {
+	s := subject{scope: scope}
+	if scope.IsZero() {
+		return s, invalid(op, "no scope")
+	}
+	var wrapped []byte
+	err := c.row(ctx, selectSubject, []any{scope.Tenant(), int64(scope.Subject().Kind()), scope.Subject().ID()}, &s.id, &wrapped)
+	switch {
+	case errors.Is(err, pgx.ErrNoRows):
+		return s, nil
+	case err != nil:
+		return s, c.failure(op, err)
+	}
+	s.key, err = db.master.unwrap(s.id, wrapped)
+	return s, err
+}
+
+// enter looks the scope up in a write transaction, and makes it.
+func (db *DB) enter(c conn, op string, scope tenet.Scope) (subject, error) {
+	s, err := db.find(bg, c, op, scope)
+	if err != nil || s.id != 0 {
+		return s, err
+	}
+	id, key := surrogate(), store.NewDataKey()
+	n, err := c.affect(`INSERT INTO tenet.subjects (scope, tenant, kind, external_id, data_key) VALUES ($1, $2, $3, $4, $5)
+		ON CONFLICT (tenant, kind, external_id) DO NOTHING`,
+		id, scope.Tenant(), int64(scope.Subject().Kind()), scope.Subject().ID(), db.master.wrap(id, key))
+	if err != nil {
+		return s, err
+	}
+	if n == 0 { // another process was first
+		return db.find(bg, c, op, scope)
+	}
+	s.id, s.key = id, key
+	return s, c.exec(`INSERT INTO tenet.heads (scope) VALUES ($1)`, s.id)
+}
+
+// scopeOf makes the scope back from its row.
+func scopeOf(tenant string, kind int64, id string) (tenet.Scope, error) {
+	sub := tenet.WholeTenant()
+	switch tenet.SubjectKind(kind) {
+	case tenet.SubjectUser:
+		sub = tenet.User(id)
+	case tenet.SubjectProject:
+		sub = tenet.Project(id)
+	}
+	s, err := tenet.NewScope(tenant, sub)
+	if err != nil {
+		return s, tenet.Errorf(tenet.Internal, "scope", "a subject's row is damaged")
+	}
+	return s, nil
+}
+
+// session finds the surrogate of a session's name, 0 when it has none.
+func (s subject) session(ctx context.Context, c conn, id tenet.SessionID) (sid int64, err error) {
+	err = c.row(ctx, `SELECT sid FROM tenet.session_names WHERE scope = $1 AND external_id = $2`, []any{s.id, string(id)}, &sid)
+	if errors.Is(err, pgx.ErrNoRows) {
+		err = nil
+	}
+	return sid, err
+}
+
+// nameSession is session that gives it one.
+func (s subject) nameSession(c conn, id tenet.SessionID) (int64, error) {
+	sid, err := s.session(bg, c, id)
+	if err != nil || sid != 0 {
+		return sid, err
+	}
+	err = c.exec(`INSERT INTO tenet.session_names (sid, scope, external_id) VALUES ($1, $2, $3) ON CONFLICT (scope, external_id) DO NOTHING`,
+		surrogate(), s.id, string(id))
+	if err != nil {
+		return 0, err
+	}
+	return s.session(bg, c, id) // another process may have been first
+}
+
+// about names a row for sealing, so that sealed columns can't be swapped.
+func (s subject) about(what string, n int64, id string) string {
+	return what + "/" + strconv.FormatInt(s.id, 10) + "/" + strconv.FormatInt(n, 10) + "/" + id
+}
+
+// aboutHeld binds a held candidate to the time when it runs out, too.
+func (s subject) aboutHeld(seq int64, ref string, expires int64) string {
+	return s.about("held "+strconv.FormatInt(expires, 10), seq, ref)
+}
+
+// seal and unseal a candidate.
+func (s subject) seal(c tenet.Candidate, about string) []byte {
+	return s.key.Seal(encodeCandidate(c), about)
+}
+
+func (s subject) unseal(sealed []byte, about string) (tenet.Candidate, error) {
+	plain, err := s.key.Unseal(sealed, about)
+	if err != nil {
+		return tenet.Candidate{}, err
+	}
+	return decodeCandidate(plain, s.scope)
+}

@@ -1,0 +1,150 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"unsafe"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/tenet-memory/tenet"
+	"github.com/tenet-memory/tenet/store"
+)
+
+var _ store.Vectors = (*DB)(nil)
+
+// Unplaced implements store.Vectors.
+func (db *DB) Unplaced(ctx context.Context, space string, limit int) ([]tenet.Record, error) {
+	const op = "unplaced"
+	if space == "" || limit < 0 {
+		return nil, invalid(op, "no space, or a negative limit")
+	}
+	id, err := spaceID(ctx, db.worker(), space)
+	if err != nil {
+		return nil, failure(op, err)
+	}
+	if id == 0 {
+		id = -1 // nothing is placed there: all are looked at
+	}
+	// What was placed last in another space may have a place in this one.
+	out, err := db.gather(ctx, `SELECT tenant, scope, id FROM (
+			SELECT r.tenant, r.scope, r.id FROM tenet.records r WHERE r.added > 0 AND r.removed = 0 AND r.placed <> $1
+			AND NOT EXISTS (SELECT 1 FROM tenet.vectors v WHERE v.scope = r.scope AND v.record = r.id AND v.space = $1)
+			ORDER BY r.placed, r.scope LIMIT $2) f ORDER BY scope, id`, id, limit)
+	return out, failure(op, err)
+}
+
+// spaceID is the number of a space, 0 for one that nothing was placed in.
+func spaceID(ctx context.Context, c conn, name string) (id int64, err error) {
+	err = c.row(ctx, `SELECT space FROM tenet.spaces WHERE name = $1`, []any{name}, &id)
+	if errors.Is(err, pgx.ErrNoRows) {
+		err = nil
+	}
+	return id, err
+}
+
+// Place implements store.Vectors.
+func (db *DB) Place(ctx context.Context, scope tenet.Scope, space string, vs []store.Vector) error {
+	const op = "place"
+	switch {
+	case scope.IsZero():
+		return invalid(op, "no scope")
+	case space == "":
+		return invalid(op, "no space")
+	case len(vs) == 0:
+		return nil
+	}
+	return db.write(ctx, op, scope.Tenant(), func(c conn) error {
+		var id, dense int64
+		err := c.row(bg, `SELECT h.scope, h.dense FROM tenet.subjects s JOIN tenet.heads h ON h.scope = s.scope
+			WHERE s.tenant = $1 AND s.kind = $2 AND s.external_id = $3 FOR UPDATE OF h`,
+			[]any{scope.Tenant(), int64(scope.Subject().Kind()), scope.Subject().ID()}, &id, &dense)
+		if errors.Is(err, pgx.ErrNoRows) {
+			return nil // erased meanwhile: nothing of it comes back
+		}
+		if err != nil {
+			return err
+		}
+		if err := c.exec(`INSERT INTO tenet.spaces (name) SELECT $1 WHERE NOT EXISTS (SELECT 1 FROM tenet.spaces WHERE name = $1) ON CONFLICT DO NOTHING`, space); err != nil {
+			return err
+		}
+		number, err := spaceID(bg, c, space)
+		if err != nil {
+			return err
+		}
+		moved := false
+		for _, v := range vs {
+			n, err := c.affect(`UPDATE tenet.records SET placed = $1 WHERE scope = $2 AND id = $3 AND added > 0 AND removed = 0`, number, id, string(v.Record))
+			if err != nil {
+				return err
+			}
+			if n == 0 {
+				continue // closed, expired or never there: a late embedder
+			}
+			if err := c.exec(`INSERT INTO tenet.vectors (scope, record, space, position, numbers) VALUES ($1, $2, $3, $4, $5)
+				ON CONFLICT (scope, record, space) DO UPDATE SET position = excluded.position, numbers = excluded.numbers`,
+				id, string(v.Record), number, dense+1, asBytes(v.Values)); err != nil {
+				return err
+			}
+			moved = true
+		}
+		if !moved {
+			return nil
+		}
+		return c.exec(`UPDATE tenet.heads SET dense = $1 WHERE scope = $2`, dense+1, id)
+	})
+}
+
+// Places implements store.Vectors.
+func (db *DB) Places(ctx context.Context, scope tenet.Scope, space string, since uint64) ([]store.Vector, uint64, error) {
+	const op = "places"
+	var out []store.Vector
+	var at uint64
+	err := db.at(scope).snapshot(ctx, func(c conn) error {
+		out = nil
+		p, err := c.head(ctx, op, scope)
+		if err != nil {
+			return err
+		}
+		at = p.Dense
+		id, err := spaceID(ctx, c, space)
+		if err != nil || id == 0 {
+			return err
+		}
+		return c.each(ctx, `SELECT record, numbers FROM tenet.vectors
+			WHERE scope = $1 AND space = $2 AND position > $3 ORDER BY position, record`, []any{p.id, id, int64(since)}, func(rs pgx.Rows) error {
+			var v store.Vector
+			var b []byte // Scan copies into it
+			if err := rs.Scan(&v.Record, &b); err != nil {
+				return err
+			}
+			v.Values = asNumbers(b)
+			out = append(out, v)
+			return nil
+		})
+	})
+	if err != nil {
+		return nil, 0, failure(op, err)
+	}
+	return out, at, nil
+}
+
+// asBytes and asNumbers are the same memory as the other type.
+func asBytes(v []int8) []byte {
+	if len(v) == 0 {
+		return []byte{}
+	}
+	return unsafe.Slice((*byte)(unsafe.Pointer(&v[0])), len(v))
+}
+
+func asNumbers(b []byte) []int8 {
+	if len(b) == 0 {
+		return nil
+	}
+	return unsafe.Slice((*int8)(unsafe.Pointer(&b[0])), len(b))
+}
+
+// unplace drops the places of a record whose text recall has lost.
+func (w *writing) unplace(id tenet.RecordID) error {
+	return w.c.exec(`DELETE FROM tenet.vectors WHERE scope = $1 AND record = $2`, w.id, string(id))
+}
