@@ -345,7 +345,8 @@ func (g *rulebook) judge(c Case, up *elevation) (Decision, error) {
 		p.Kind = Refuse
 		p.Insert, p.Close, p.Agree = nil, nil, nil
 		if c.Candidate.Op == tenet.OpAssert {
-			p.Needs = Needs{}
+			// What the tombstones say may turn a hold into a rejection.
+			p.Needs = Needs{Query: Query{Statement: p.Needs.Query.Statement}, Blocked: c.State.Blocked}
 		} else { // "nothing to end" holds for this state only
 			p.Needs.Grows, p.Needs.Limits = Usage{}, Limits{}
 		}

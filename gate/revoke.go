@@ -22,9 +22,9 @@ type Revocation struct {
 // Piece puts a record back for a stretch of time: what a revoked one had
 // pushed out, or what is left of one whose other origins are sound.
 type Piece struct {
-	Of      tenet.Record
-	Valid   tenet.Interval
-	Origins []tenet.Origin // a part of the record's; nil: all
+	Of      tenet.Record   `json:"of"`
+	Valid   tenet.Interval `json:"valid"`
+	Origins []tenet.Origin `json:"origins,omitempty"` // a part of the record's; nil: all
 }
 
 // Revoke decides to close records as revoked, whatever their label, and to put

@@ -140,6 +140,7 @@ func (m *Memory) Run(ctx context.Context, every time.Duration) error {
 type Swept struct {
 	Messages int `json:"messages"` // of expired sessions, all consolidated
 	Texts    int `json:"texts"`    // of records past their retention
+	Held     int `json:"held"`     // texts of refused candidates that ran out
 }
 
 // Sweep removes the messages of sessions past their TTL, up to what is
@@ -150,6 +151,9 @@ func (m *Memory) Sweep(ctx context.Context) (Swept, error) {
 	n, err := m.sessions.Sweep(ctx, now)
 	s := Swept{Messages: n}
 	if err != nil || m.ledger == nil {
+		return s, err
+	}
+	if s.Held, err = m.ageOut(ctx, now); err != nil {
 		return s, err
 	}
 	for {
@@ -267,6 +271,9 @@ func (m *Memory) stage(ctx context.Context, s tenet.Session, cursor int64, ms []
 	if err != nil {
 		return err
 	}
+	if cs, err = m.forget(ctx, s.Scope, st.Messages, cs); err != nil {
+		return err
+	}
 	for i := range cs {
 		c := &cs[i]
 		c.Scope, c.Session = s.Scope, s.ID
@@ -344,6 +351,7 @@ func (m *Memory) judgeStaged(ctx context.Context, scope tenet.Scope, id tenet.Se
 		}
 		cases = append(cases, k)
 	}
+	m.object(ctx, cases)
 	applied, err := m.admit(ctx, cases)
 	if err != nil {
 		return 0, err
@@ -364,7 +372,9 @@ func (m *Memory) judgeProposal(ctx context.Context, c tenet.Candidate) (tenet.Ve
 	if err != nil {
 		return tenet.Verdict{}, err
 	}
-	applied, err := m.admit(ctx, []gate.Case{k})
+	cases := []gate.Case{k}
+	m.object(ctx, cases)
+	applied, err := m.admit(ctx, cases)
 	if err != nil {
 		return tenet.Verdict{}, err
 	}

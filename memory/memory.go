@@ -12,6 +12,7 @@ import (
 	"context"
 	"crypto/rand"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -48,6 +49,22 @@ type Config struct {
 	// secrets replaced by placeholders, and whether the speaker asked that it
 	// be retained nowhere. Default: every text is kept as it is.
 	Screen func(text string) (clean string, retainNone bool)
+	// Wish reads what a user's message asks to forget, in the person's words.
+	// Default: nothing is read.
+	Wish func(text string) (what string, asked bool)
+	// Governor and Served answer for memory as a whole: what to age out, what
+	// came from where, who was shown it. Default: the ledger and the sessions,
+	// when they can.
+	Governor store.Governor
+	Served   store.Served
+	// Actions says what a session's context must be like for an action; see
+	// Session.Authorize. They add to DefaultActions and can only tighten them.
+	Actions []ActionRule
+	// Classifier may ask that a candidate be held. It runs in consolidation,
+	// never in a turn; ClassifierPatience bounds it (default 500 ms), and past
+	// that, or when it fails, nothing changes.
+	Classifier         Classifier
+	ClassifierPatience time.Duration
 	// Recall is the ranking. Default: recall.DefaultParams.
 	Recall *recall.Params
 	// Tokens counts the tokens of a text, for budgets. Default: EstimateTokens.
@@ -119,6 +136,7 @@ type Memory struct {
 	now       func() time.Time
 	log       *slog.Logger
 	counts    counts
+	actions   atomic.Pointer[map[string]ActionRule]
 }
 
 // Open makes an engine over opened stores, which stay the caller's to close.
@@ -153,6 +171,9 @@ func Open(_ context.Context, c Config) (*Memory, error) {
 		p := forget.DefaultParams()
 		c.Forget = &p
 	}
+	portOr(&c.Governor, c.Ledger)
+	portOr(&c.Served, c.Sessions)
+	orElse(&c.ClassifierPatience, 500*time.Millisecond)
 	orElse(&c.EmbedPatience, time.Second)
 	if c.Extractor == nil {
 		c.Extractor = model.Verbatim{}
@@ -182,6 +203,7 @@ func Open(_ context.Context, c Config) (*Memory, error) {
 		runs: c.Runs, threads: c.Threads, documents: c.Documents, onces: c.Onces,
 		cfg: c, log: c.Log,
 	}
+	m.SetActions(c.Actions)
 	m.now = func() time.Time { return tenet.Micros(c.Now()) }
 	if c.Ledger != nil {
 		m.indexes = &indexes{

@@ -87,39 +87,16 @@ func (o *Operator) Release(ctx context.Context, id tenet.CandidateID) (tenet.Ver
 	if err != nil {
 		return tenet.Verdict{}, err
 	}
-	c := held.Candidate
-	c.Scope, c.ID = o.scope, id+"/released"
-	k, err := o.m.buildCase(ctx, o.by, c)
+	k, err := o.m.elevated(ctx, o.by, o.scope, held, "/released")
 	if err != nil {
 		return tenet.Verdict{}, err
 	}
-	if len(k.Evidence) < len(c.Cites) {
-		// The cited messages are gone with their session; the operator's
-		// review is the provenance that remains.
-		k.Candidate.Cites = nil
-		for _, m := range k.Evidence {
-			k.Candidate.Cites = append(k.Candidate.Cites, m.ID)
-		}
-		if k.Candidate.Quote == "" {
-			k.Candidate.Quote = c.Text
-		}
-	}
-	judge := func(s gate.State) (gate.Decision, error) {
-		k.State = s
-		return o.m.gate.Release(k, held)
-	}
-	d, err := judge(gate.State{})
-	if err != nil {
-		return tenet.Verdict{}, err
-	}
-	applied, err := o.m.ledger.Apply(ctx, []gate.Decision{d}, func(_ int, s gate.State) (gate.Decision, error) { return judge(s) })
-	if err != nil {
-		return tenet.Verdict{}, err
-	}
-	return applied[0].Verdict, nil
+	return o.m.elevate(ctx, o.by, k, func(k gate.Case) (gate.Decision, error) { return o.m.gate.Release(k, held) })
 }
 
-// Discard settles a held candidate without admitting it.
+// Discard settles a held candidate without admitting it, and leaves a tombstone:
+// the same statement is not held again when it comes with the same label or a
+// lower one.
 func (o *Operator) Discard(ctx context.Context, id tenet.CandidateID, why string) error {
 	held, err := o.held(ctx, id)
 	if err != nil {
@@ -133,11 +110,15 @@ func (o *Operator) Discard(ctx context.Context, id tenet.CandidateID, why string
 	return err
 }
 
-// held finds one held candidate.
 func (o *Operator) held(ctx context.Context, id tenet.CandidateID) (tenet.Held, error) {
+	return o.m.held(ctx, o.scope, id)
+}
+
+// held finds one held candidate.
+func (m *Memory) held(ctx context.Context, scope tenet.Scope, id tenet.CandidateID) (tenet.Held, error) {
 	var after tenet.CandidateID
 	for {
-		page, err := o.m.ledger.Held(ctx, o.scope, o.m.now(), after, 100)
+		page, err := m.ledger.Held(ctx, scope, m.now(), after, 100)
 		if err != nil {
 			return tenet.Held{}, err
 		}

@@ -31,6 +31,7 @@ type Session struct {
 	finish   func(context.Context, tenet.Scope, tenet.SessionID) (Report, error)
 	counts   *counts
 	screen   func(string) (string, bool)
+	actions  map[string]ActionRule
 }
 
 // Session opens a conversation that writes the scope, creating it when it is
@@ -62,7 +63,7 @@ func (m *Memory) handle(by tenet.Principal, info tenet.Session) (*Session, error
 	s := &Session{
 		by: by, info: info, log: store.OnlySessions(m.sessions), gate: m.gate, indexes: m.indexes, tokens: m.tokens,
 		fence: fence(m.secret, info.Scope, info.ID), debounce: m.cfg.Debounce, now: m.now, finish: m.finish,
-		keep: m.cfg.KeepCheckpoints, counts: &m.counts, screen: m.cfg.Screen,
+		keep: m.cfg.KeepCheckpoints, counts: &m.counts, screen: m.cfg.Screen, actions: *m.actions.Load(),
 	}
 	if m.runs != nil {
 		s.runs = store.OnlyRuns(m.runs)
