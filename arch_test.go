@@ -31,11 +31,13 @@ var imports = map[string]struct{ own, outside []string }{
 	"model/inproc":     {own: []string{"", "model"}, outside: []string{"golang.org/x/text", "golang.org/x/sys"}},
 	"memory":           {own: []string{"", "gate", "store", "recall", "forget", "model"}, outside: []string{"github.com/google/uuid"}},
 	"httpapi":          {own: []string{"", "memory"}, outside: []string{"github.com/danielgtaylor/huma/v2", "github.com/go-chi/chi/v5", "github.com/prometheus/client_golang"}},
+	"roots":            {own: []string{"", "store"}, outside: []string{"golang.org/x/mod"}},
 	"transcript":       {own: []string{""}},
 	"eval":             {own: []string{"", "memory", "model", "transcript", "policy", "gate"}},
 	"eval/...":         {own: []string{"", "gate", "memory", "model", "model/rules", "eval", "store", "store/sqlite", "store/storetest"}},
 	"cmd/tenet":        {own: []string{"*"}, outside: []string{"*"}},
 	"model/inproc/...": {own: []string{"", "model", "model/inproc", "model/inproc/pack"}, outside: []string{"golang.org/x/text", "golang.org/x/sys"}},
+	"policy/cel":       {own: []string{"", "gate"}, outside: []string{"cel.dev/cel-go"}},
 	"policy/...":       {own: []string{"", "gate", "policy"}, outside: []string{"*"}}, // generators, not linked
 }
 
