@@ -203,6 +203,9 @@ func kills() int {
 	if n, err := strconv.Atoi(os.Getenv("TENET_KILLS")); err == nil {
 		return n
 	}
+	if testing.Short() {
+		return 4
+	}
 	return 16
 }
 
@@ -343,10 +346,10 @@ func TestTwoWorkersOnOneRun(t *testing.T) {
 	defer srv.Close()
 	agent := w.as("agent")
 	base := "/v1/users/sarah/sessions/shared"
-	one := w.want(agent.do("POST", base+"/hold", obj{"holder": "one", "seconds": 0.05}), 200)
+	one := w.want(agent.do("POST", base+"/hold", obj{"holder": "one", "seconds": 1}), 200)
 	w.want(agent.do("POST", base+"/hold", obj{"holder": "two"}), 409)
 	w.want(agent.do("POST", base+"/checkpoints", obj{"version": 1, "step": 1, "fence": one.at("fence")}, w.key()), 201)
-	time.Sleep(60 * time.Millisecond) // one hangs; two takes over
+	time.Sleep(1100 * time.Millisecond) // one hangs; two takes over
 	two := w.want(agent.do("POST", base+"/hold", obj{"holder": "two"}), 200)
 	for _, late := range []answer{
 		agent.do("POST", base+"/checkpoints", obj{"version": 2, "step": 2, "fence": one.at("fence")}, w.key()),

@@ -174,6 +174,9 @@ func TestNoFieldReachesAnotherTenant(t *testing.T) {
 	}
 	ops, schemas := w.document()
 	encoded := base64.StdEncoding.EncodeToString([]byte(zebra))[:16]
+	if testing.Short() {
+		ids = ids[len(ids)-3:]
+	}
 	asked, reached := 0, map[int]int{}
 	for _, o := range ops {
 		if o.name() == "revokeKey" || o.name() == "rotateKey" {
