@@ -1,5 +1,6 @@
 # make run    build, import a small conversation, show the context block
 # make test   install what the tests need, then run all of them
+# make test-postgres  PostgreSQL: starts a server and runs what needs it
 # make bench  benchmarks
 # make fuzz   each fuzz target for FUZZTIME (one minute)
 # make serve  serve that memory over HTTP, on 127.0.0.1:7766
@@ -14,7 +15,7 @@ FUZZTIME ?= 60s
 export HOME    ?= /tmp
 export GOFLAGS ?= -buildvcs=false
 
-.PHONY: run build test bench fuzz lint clean serve fuzz-api bench-http bench-checkpoint crash
+.PHONY: run build test test-postgres bench-postgres bench fuzz lint clean serve fuzz-api bench-http bench-checkpoint crash
 
 run: build
 	@mkdir -p $(dir $(STORE))
@@ -64,6 +65,16 @@ build:
 test:
 	@scripts/test-deps.sh
 	@scripts/test.sh
+
+# The PostgreSQL backend and the stories on it, on a server started for them.
+test-postgres:
+	@TENET_TEST_REQUIRE="postgres pgbouncer" scripts/test-servers.sh run \
+		go test -count=1 -timeout 15m ./store/postgres ./memory -run 'Test'
+
+# The same operations by hand in SQL beside the backend, on a server that flushes.
+bench-postgres:
+	@TENET_TEST_DURABLE=1 TENET_TEST_REQUIRE=postgres scripts/test-servers.sh run \
+		go test -run '^$$' -bench . -benchtime 1s ./store/postgres
 
 bench:
 	go test -run '^$$' -bench . -benchtime 1s ./...

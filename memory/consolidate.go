@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -317,8 +318,7 @@ func cited(ms []tenet.Message, cs []tenet.Candidate) []tenet.Message {
 	return out
 }
 
-// judgeStaged judges and applies what is saved for a session in one
-// transaction and returns how far the session is consolidated. Applying
+// judgeStaged judges and applies what is saved for a session, and returns how far the session is consolidated. Applying
 // removes each candidate from the stage. The messages saved with them are the
 // evidence, so that the session itself is not needed.
 func (m *Memory) judgeStaged(ctx context.Context, scope tenet.Scope, id tenet.SessionID, r *Report) (int64, error) {
@@ -352,14 +352,36 @@ func (m *Memory) judgeStaged(ctx context.Context, scope tenet.Scope, id tenet.Se
 		cases = append(cases, k)
 	}
 	m.object(ctx, cases)
-	applied, err := m.admit(ctx, cases)
-	if err != nil {
-		return 0, err
-	}
-	for _, a := range applied {
-		r.Verdicts = append(r.Verdicts, a.Verdict)
+	for batch := range slices.Chunk(cases, judgedTogether) {
+		began := time.Now()
+		applied, err := m.admit(ctx, batch)
+		if err != nil {
+			return 0, err
+		}
+		for _, a := range applied {
+			r.Verdicts = append(r.Verdicts, a.Verdict)
+		}
+		m.giveWay(ctx, time.Since(began))
 	}
 	return cursor, nil
+}
+
+// judgedTogether is how many candidates share a transaction: enough that the
+// flush to disk is not most of it, few enough that an append which comes
+// meanwhile does not wait long.
+const judgedTogether = 16
+
+// giveWay has background work pause after a write that took so long, while
+// somebody is in conversation: six times as long as it wrote. With nobody
+// there it goes on at once.
+func (m *Memory) giveWay(ctx context.Context, took time.Duration) {
+	if time.Since(time.Unix(0, m.counts.spoken.Load())) > 200*time.Millisecond {
+		return
+	}
+	select {
+	case <-ctx.Done():
+	case <-time.After(min(6*took, 200*time.Millisecond)):
+	}
 }
 
 // judgeProposal judges what was proposed during the turn, as its author.

@@ -3,6 +3,7 @@ package memory
 import (
 	"context"
 	"slices"
+	"time"
 
 	"github.com/tenet-memory/tenet"
 )
@@ -61,6 +62,7 @@ const contextMessages = 200
 // message. It returns an Invalid error, with the size needed, when the budget
 // is below the facts: they are never cut.
 func (s *Session) Context(ctx context.Context, query string, b Budget) (Window, error) {
+	s.counts.spoken.Store(time.Now().UnixNano())
 	orElse(&b.Tokens, 4000)
 	orElse(&b.Recall, 10)
 	orElse(&b.RecallShare, 0.4)

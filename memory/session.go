@@ -100,6 +100,7 @@ func (s *Session) Info() tenet.Session { return s.info }
 // Errors: Invalid for a role, text or size that cannot be kept; Conflict for an
 // ended session or a ClientID reused with other content.
 func (s *Session) Append(ctx context.Context, ms ...tenet.Message) ([]tenet.Message, error) {
+	s.counts.spoken.Store(time.Now().UnixNano())
 	now := s.now()
 	kept := make([]tenet.Message, len(ms))
 	for i, m := range ms {

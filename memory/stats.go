@@ -14,6 +14,8 @@ import (
 type counts struct {
 	recalls, served, denied atomic.Uint64
 
+	spoken atomic.Int64 // when somebody last used a session, in nanoseconds: background work gives way
+
 	mu       sync.Mutex
 	verdicts map[verdictKind]uint64
 	lag      time.Duration
