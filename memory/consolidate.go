@@ -268,6 +268,7 @@ func (m *Memory) stage(ctx context.Context, s tenet.Session, cursor int64, ms []
 			st.Messages = append(st.Messages, msg)
 		}
 	}
+	began := time.Now()
 	cs, err := m.extract.Extract(ctx, st)
 	if err != nil {
 		return err
@@ -288,6 +289,7 @@ func (m *Memory) stage(ctx context.Context, s tenet.Session, cursor int64, ms []
 		return err
 	}
 	_, err = m.ledger.Apply(ctx, []gate.Decision{d}, nil)
+	m.giveWay(ctx, time.Since(began))
 	return err
 }
 
