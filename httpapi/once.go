@@ -47,8 +47,8 @@ func (f *inFlight) end(key string) {
 // onceFor puts the request's Idempotency-Key into the context, where the
 // engine finds it. The key belongs to tenant, caller and operation: the same
 // characters of another caller are another key.
-func (a *API) onceFor(ctx context.Context, w http.ResponseWriter, r *http.Request, op operation, c call, body []byte) (context.Context, func(error), error) {
-	nothing := func(error) {}
+func (a *API) onceFor(ctx context.Context, w http.ResponseWriter, r *http.Request, op operation, c call, body []byte) (_ context.Context, landed func(), _ error) {
+	nothing := func() {}
 	if op.once == onceIgnored {
 		return ctx, nothing, nil
 	}
@@ -70,12 +70,7 @@ func (a *API) onceFor(ctx context.Context, w http.ResponseWriter, r *http.Reques
 			detail: "the first request with this key is still being answered", header: http.Header{"Retry-After": {"1"}}}
 	}
 	call := &memory.Call{Route: op.id, Key: key, Fingerprint: fingerprint(r, body), KeepFor: a.cfg.OnceFor}
-	return memory.WithCall(ctx, call), func(error) {
-		a.inFlight.end(flight)
-		if call.Replayed {
-			w.Header().Set(replayedHeader, "true")
-		}
-	}, nil
+	return memory.WithCall(ctx, call), func() { a.inFlight.end(flight) }, nil
 }
 
 // onceKey reads the header: a structured-field string in quotes, or bare.

@@ -12,6 +12,7 @@ import (
 	"github.com/go-chi/chi/v5"
 
 	"github.com/tenet-memory/tenet"
+	"github.com/tenet-memory/tenet/memory"
 )
 
 // operation declares one call of the API.
@@ -88,12 +89,15 @@ func addAt[Req, Resp any](a *API, op operation, p place, do func(context.Context
 		if err := in.decode(r, body, &req); err != nil {
 			return err
 		}
-		ctx, done, err := a.begin(w, r, op, c, body)
+		ctx, end, err := a.begin(w, r, op, c, body)
 		if err != nil {
 			return err
 		}
+		defer end() // after the answer, and after a panic, too
 		resp, err := do(ctx, c, &req)
-		done(err)
+		if memory.AnsweredBefore(ctx) {
+			w.Header().Set(replayedHeader, "true")
+		}
 		if err != nil {
 			return a.failed(r, op, c, explained(resp, err))
 		}
@@ -129,20 +133,19 @@ func (a *API) admit(r *http.Request, op operation, p place) (call, error) {
 	return c, nil
 }
 
-// begin bounds the call's time and applies its Idempotency-Key. done is to be
-// called with the handler's outcome before anything is written.
-func (a *API) begin(w http.ResponseWriter, r *http.Request, op operation, c call, body []byte) (context.Context, func(error), error) {
+// begin bounds the call's time and applies its Idempotency-Key, until end.
+func (a *API) begin(w http.ResponseWriter, r *http.Request, op operation, c call, body []byte) (_ context.Context, end func(), _ error) {
 	d := a.cfg.Timeout
 	if op.wait {
 		d += 30 * time.Second
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), d)
-	ctx, done, err := a.onceFor(ctx, w, r, op, c, body)
+	ctx, landed, err := a.onceFor(ctx, w, r, op, c, body)
 	if err != nil {
 		cancel()
 		return nil, nil, err
 	}
-	return ctx, func(err error) { done(err); cancel() }, nil
+	return ctx, func() { landed(); cancel() }, nil
 }
 
 // failed puts a denial on record in the caller's tenant.

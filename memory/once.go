@@ -33,6 +33,13 @@ func WithCall(ctx context.Context, c *Call) context.Context {
 	return context.WithValue(ctx, callKey{}, c)
 }
 
+// AnsweredBefore reports whether the call of the context was answered with what an
+// earlier one decided.
+func AnsweredBefore(ctx context.Context) bool {
+	c := callOf(ctx)
+	return c != nil && c.Replayed
+}
+
 // CodeOncePayload marks a key that was used with another request.
 const CodeOncePayload = store.CodeOncePayload
 
