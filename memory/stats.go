@@ -103,19 +103,26 @@ func (m *Memory) Denied(ctx context.Context, by tenet.Principal, operation, why 
 	return err
 }
 
-// Ready proves that the stores answer and can write: a session of its own in a
-// tenant that no key can be made for.
+// Ready proves that the stores answer and take a write: in a tenant that no
+// key can be made for, a session that is held by the probe, over and over, so
+// that probing leaves one row however long it goes on.
 func (m *Memory) Ready(ctx context.Context) error {
 	scope, err := tenet.NewScope(probeTenant, tenet.WholeTenant())
 	if err != nil {
 		return err
 	}
 	now := m.now()
-	if _, err := m.sessions.Ensure(ctx, scope, tenet.Session{ID: "probe", Scope: scope, Reads: []tenet.Scope{scope}, CreatedAt: now}); err != nil {
+	if _, err := m.sessions.Ensure(ctx, scope, tenet.Session{ID: probe, Scope: scope, Reads: []tenet.Scope{scope}, CreatedAt: now}); err != nil {
 		return err
 	}
-	return m.sessions.Serve(ctx, scope, tenet.Receipt{ID: "probe", Session: "probe", At: now})
+	if m.runs == nil {
+		return m.sessions.Serve(ctx, scope, tenet.Receipt{ID: probe, Session: probe, At: now})
+	}
+	_, err = m.runs.Hold(ctx, scope, probe, probe, now, now.Add(time.Minute))
+	return err
 }
+
+const probe = "probe"
 
 // probeTenant is not a tenant: keys are refused for it.
 const probeTenant = "tenet readiness probe"
