@@ -192,14 +192,14 @@ END $$;
 // partitioned table, but a scope is in one part, so each part may have its own.
 const apart = `
 DO $$
-DECLARE t regclass;
+DECLARE t record;
 BEGIN
-    FOR t IN SELECT c.oid FROM pg_class c WHERE c.relkind = 'r'
+    FOR t IN SELECT c.oid::regclass AS name, c.relname || '_apart' AS guard FROM pg_class c WHERE c.relkind = 'r'
         AND (c.oid = 'tenet.records'::regclass OR EXISTS (SELECT 1 FROM pg_inherits i WHERE i.inhrelid = c.oid AND i.inhparent = 'tenet.records'::regclass))
-        AND NOT EXISTS (SELECT 1 FROM pg_constraint k WHERE k.conrelid = c.oid AND k.conname = 'records_apart') LOOP
-        EXECUTE format('ALTER TABLE %s ADD CONSTRAINT records_apart
+        AND NOT EXISTS (SELECT 1 FROM pg_constraint k WHERE k.conrelid = c.oid AND k.conname = c.relname || '_apart') LOOP
+        EXECUTE format('ALTER TABLE %s ADD CONSTRAINT %I
             EXCLUDE USING gist (scope WITH =, tier WITH =, key WITH =, int8range(valid_from, valid_to) WITH &&)
-            WHERE (tier IN (1, 4) AND NOT multi AND sys_to = 9223372036854775807)', t);
+            WHERE (tier IN (1, 4) AND NOT multi AND sys_to = 9223372036854775807)', t.name, t.guard);
     END LOOP;
 END $$;
 `

@@ -83,6 +83,7 @@ func database(t testing.TB, partitions int) string {
 	from := templates.made[partitions]
 	if from == "" {
 		from = fmt.Sprintf("tenet_t%d_template%d", os.Getpid(), partitions)
+		raw(t, dsn, "DROP DATABASE IF EXISTS "+from) // of a try that failed
 		raw(t, dsn, "CREATE DATABASE "+from)
 		db, err := Open(ctx, named(t, dsn, from), Options{MasterKey: testKey, Partitions: partitions, MaxConns: 2})
 		if err != nil {
@@ -224,9 +225,9 @@ func tamper(t testing.TB, l store.Ledger, w storetest.Tampering) {
 // done.
 func unbound(t testing.TB, db *DB) {
 	t.Helper()
-	if _, err := db.pool.Exec(ctx, `DO $$ DECLARE t regclass; BEGIN
-		FOR t IN SELECT conrelid FROM pg_constraint WHERE conname = 'records_apart' LOOP
-			EXECUTE format('ALTER TABLE %s DROP CONSTRAINT records_apart', t);
+	if _, err := db.pool.Exec(ctx, `DO $$ DECLARE t record; BEGIN
+		FOR t IN SELECT conrelid::regclass AS name, conname FROM pg_constraint WHERE conname LIKE 'records%apart' LOOP
+			EXECUTE format('ALTER TABLE %s DROP CONSTRAINT %I', t.name, t.conname);
 		END LOOP; END $$`); err != nil {
 		t.Fatal(err)
 	}
