@@ -36,6 +36,7 @@ run: build
 	@echo "  bin/tenet recall --store $(STORE) --user sarah \"quiet hotel\"    find by meaning"
 	@echo "  bin/tenet facts --store $(STORE) --user sarah                 load by identity"
 	@echo "  bin/tenet audit list --store $(STORE) --user sarah            what was decided, and why"
+	@echo "  make serve                                                 serve it over HTTP, see README.md"
 	@echo "  bin/tenet --help                                           the rest"
 
 serve: build

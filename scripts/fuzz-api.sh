@@ -3,6 +3,7 @@
 # with a key of each kind: no 5xx, no undocumented status, answers that fit
 # their schemas, no operation that forgets to ask for a key.
 #
+#   scripts/fuzz-api.sh install    fetches schemathesis only
 #   scripts/fuzz-api.sh            EXAMPLES=100 KINDS="operator app agent admin"
 set -eu
 cd "$(dirname "$0")/.."
@@ -17,6 +18,7 @@ if [ ! -x "$TOOL/bin/schemathesis" ]; then
 	python3 -m venv "$TOOL"
 	"$TOOL/bin/pip" install -q "schemathesis==4.32.5" "openapi-spec-validator"
 fi
+[ "${1:-}" = install ] && exit 0
 [ -x "$TENET" ] || go build -o "$TENET" ./cmd/tenet
 
 dir=$(mktemp -d)
