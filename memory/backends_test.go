@@ -1,11 +1,20 @@
 package memory_test
 
 import (
+	"bytes"
+	"context"
+	"fmt"
+	"net/url"
+	"os"
 	"path/filepath"
+	"sync/atomic"
 	"testing"
+
+	"github.com/jackc/pgx/v5"
 
 	"github.com/tenet-memory/tenet/gate"
 	"github.com/tenet-memory/tenet/store"
+	"github.com/tenet-memory/tenet/store/postgres"
 	"github.com/tenet-memory/tenet/store/sqlite"
 	"github.com/tenet-memory/tenet/store/storetest"
 )
@@ -23,7 +32,7 @@ type backend struct {
 }
 
 func backends() []backend {
-	return []backend{
+	bs := []backend{
 		{"oracle", func(*testing.T) stores { o := storetest.NewOracle(); return stores{o, o} }},
 		{"sqlite", func(t *testing.T) stores {
 			db, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "tenet.db"), sqlite.Options{})
@@ -38,7 +47,44 @@ func backends() []backend {
 			return stores{db, db}
 		}},
 	}
+	if dsn := os.Getenv("TENET_TEST_POSTGRES"); dsn != "" {
+		bs = append(bs, backend{"postgres", func(t *testing.T) stores { return openPostgres(t, dsn) }})
+	}
+	return bs
 }
+
+// openPostgres makes a database of the test's own on the server.
+func openPostgres(t *testing.T, dsn string) stores {
+	t.Helper()
+	ctx := context.Background()
+	server := func(query string) {
+		t.Helper()
+		c, err := pgx.Connect(ctx, dsn)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close(ctx)
+		if _, err := c.Exec(ctx, query); err != nil {
+			t.Fatal(err)
+		}
+	}
+	name := fmt.Sprintf("tenet_m%d_%d", os.Getpid(), databases.Add(1))
+	server("CREATE DATABASE " + name)
+	t.Cleanup(func() { server("DROP DATABASE " + name + " WITH (FORCE)") })
+	u, err := url.Parse(dsn)
+	if err != nil {
+		t.Fatal("TENET_TEST_POSTGRES is not a URL")
+	}
+	u.Path = "/" + name
+	db, err := postgres.Open(ctx, u.String(), postgres.Options{MasterKey: bytes.Repeat([]byte{7}, 32), MaxConns: 8})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { db.Close() })
+	return stores{db, db}
+}
+
+var databases atomic.Int64
 
 // newGate is the gate of the tests: the floor alone, with the allergy key as a
 // registry would have it.

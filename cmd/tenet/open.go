@@ -16,6 +16,7 @@ import (
 	"github.com/tenet-memory/tenet/memory"
 	"github.com/tenet-memory/tenet/policy"
 	"github.com/tenet-memory/tenet/store"
+	"github.com/tenet-memory/tenet/store/postgres"
 	"github.com/tenet-memory/tenet/store/sqlite"
 )
 
@@ -70,17 +71,21 @@ func (a *app) memory(may access) (*memory.Memory, error) {
 	if a.opened != nil {
 		return a.opened.Memory, nil
 	}
+	var e *engine
+	var err error
 	switch a.set.store.scheme {
 	case "sqlite":
-	default:
-		return nil, tenet.Errorf(tenet.Unavailable, "open", "store: %s is not built yet; use a file", a.set.store.scheme)
-	}
-	if may == reads {
-		if _, err := os.Stat(a.set.store.path); errors.Is(err, fs.ErrNotExist) {
-			return nil, tenet.Errorf(tenet.NotFound, "open", "there is no database at %s", a.set.store.path)
+		if may == reads {
+			if _, err := os.Stat(a.set.store.path); errors.Is(err, fs.ErrNotExist) {
+				return nil, tenet.Errorf(tenet.NotFound, "open", "there is no database at %s", a.set.store.path)
+			}
 		}
+		e, err = openSQLite(a.ctx, a.set, engineOptions{path: a.set.store.path})
+	case "postgres":
+		e, err = openPostgres(a.ctx, a.set)
+	default:
+		return nil, tenet.Errorf(tenet.Unavailable, "open", "store: %s is not built yet; use a file or postgres://", a.set.store.scheme)
 	}
-	e, err := openSQLite(a.ctx, a.set, engineOptions{path: a.set.store.path})
 	if err != nil {
 		return nil, err
 	}
@@ -96,16 +101,40 @@ type engineOptions struct {
 }
 
 func openSQLite(ctx context.Context, s settings, o engineOptions) (*engine, error) {
-	g, err := newGate()
-	if err != nil {
-		return nil, err
-	}
 	db, err := sqlite.Open(ctx, o.path, sqlite.Options{MasterKey: s.masterKey})
 	if err != nil {
 		return nil, err
 	}
 	if len(o.secret) == 0 {
 		o.secret = fenceSecret(s, o.path)
+	}
+	return newEngine(ctx, s, db, o)
+}
+
+// openPostgres opens a database that other processes may share, so the key
+// that its texts are sealed with comes from the configuration.
+func openPostgres(ctx context.Context, s settings) (*engine, error) {
+	if len(s.masterKey) == 0 {
+		return nil, tenet.Errorf(tenet.Invalid, "config", "master_key: PostgreSQL needs one, 64 hexadecimal digits, the same for every process")
+	}
+	db, err := postgres.Open(ctx, s.store.path, postgres.Options{MasterKey: s.masterKey})
+	if err != nil {
+		return nil, err
+	}
+	return newEngine(ctx, s, db, engineOptions{secret: fenceSecret(s, "")})
+}
+
+// database stands behind both ports of an engine.
+type database interface {
+	store.Ledger
+	store.Sessions
+}
+
+func newEngine(ctx context.Context, s settings, db database, o engineOptions) (*engine, error) {
+	g, err := newGate()
+	if err != nil {
+		db.Close()
+		return nil, err
 	}
 	m, err := memory.Open(ctx, memory.Config{
 		Ledger: db, Sessions: db, Gate: g, SessionsOnly: !s.durable, Secret: o.secret,

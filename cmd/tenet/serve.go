@@ -140,7 +140,11 @@ func (a *app) firstKeys(keys *memory.Keyring) error {
 		if !none {
 			continue
 		}
-		name := fmt.Sprintf("%s.%s-key", a.set.store.path, kind)
+		beside := "tenet" // in the working folder, when the database is no file
+		if a.set.store.scheme == "sqlite" {
+			beside = a.set.store.path
+		}
+		name := fmt.Sprintf("%s.%s-key", beside, kind)
 		f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 		if err == nil {
 			err = f.Chmod(0o600)

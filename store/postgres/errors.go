@@ -36,12 +36,10 @@ func failure(op string, err error) error {
 		return tenet.Errorf(kindOf(pe.Code), op, "%s (PostgreSQL code %s)", reasonOf(pe.Code), pe.Code)
 	case err.Error() == "closed pool":
 		return tenet.Errorf(tenet.Unavailable, op, "the database is closed")
+	case errors.As(err, new(*pgconn.ConnectError)):
+		return tenet.Errorf(tenet.Unavailable, op, "the database cannot be reached")
 	case lost(err):
 		return tenet.Errorf(tenet.Unavailable, op, "the connection to the database was lost")
-	}
-	var ce *pgconn.ConnectError
-	if errors.As(err, &ce) {
-		return tenet.Errorf(tenet.Unavailable, op, "the database cannot be reached")
 	}
 	return tenet.Errorf(tenet.Internal, op, "unexpected failure of the database driver")
 }
