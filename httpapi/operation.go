@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/go-chi/chi/v5"
@@ -187,7 +188,13 @@ func encode(w http.ResponseWriter, r *http.Request, status int, resp any) error 
 	}
 	h.Set("Content-Type", "application/json")
 	if v, ok := resp.(appender); ok {
-		return send(w, status, append(v.appendJSON(make([]byte, 0, 8192)), '\n'))
+		buf := buffers.Get().(*[]byte)
+		*buf = append(v.appendJSON((*buf)[:0]), '\n')
+		err := send(w, status, *buf)
+		if cap(*buf) <= 64<<10 {
+			buffers.Put(buf)
+		}
+		return err
 	}
 	var buf bytes.Buffer
 	enc := json.NewEncoder(&buf)
@@ -197,6 +204,9 @@ func encode(w http.ResponseWriter, r *http.Request, status int, resp any) error 
 	}
 	return send(w, status, buf.Bytes())
 }
+
+// buffers are what appended answers are written into.
+var buffers = sync.Pool{New: func() any { b := make([]byte, 0, 4096); return &b }}
 
 // send gives the length, so that a long answer does not go out in chunks.
 func send(w http.ResponseWriter, status int, data []byte) error {
