@@ -21,6 +21,8 @@ const (
 	review                     // operators, one scope
 	reviewTenant               // operators, the tenant's scopes
 	admins                     // tenants' keys, no memory text
+	askers                     // those who may put a question before the user: never agents
+	theUser                    // the person themselves
 )
 
 // reaches says which kinds of principal are on which side. It is the only
@@ -33,6 +35,8 @@ var reaches = map[access][]tenet.PrincipalKind{
 
 	reviewTenant: {tenet.Operator},
 	admins:       {tenet.Admin},
+	askers:       {tenet.App, tenet.EndUser, tenet.Operator},
+	theUser:      {tenet.EndUser},
 }
 
 func (a access) allows(k tenet.PrincipalKind) bool {
@@ -45,7 +49,9 @@ func (a access) allows(k tenet.PrincipalKind) bool {
 }
 
 // scoped reports whether operations of the access are about one subject.
-func (a access) scoped() bool { return a == hotPath || a == writeSide || a == review }
+func (a access) scoped() bool {
+	return a == hotPath || a == writeSide || a == review || a == askers || a == theUser
+}
 
 func (a access) String() string {
 	var kinds []string

@@ -101,6 +101,7 @@ func New(c Config) (*API, error) {
 	a.documentRoutes()
 	a.threadRoutes()
 	a.reviewRoutes()
+	a.boundaryRoutes()
 	a.accountRoutes()
 	if err := a.serveDocument(); err != nil {
 		return nil, err

@@ -180,6 +180,15 @@ func (s *Session) Authorize(ctx context.Context, action string, rests ...tenet.R
 	return a, nil
 }
 
+// Authorize is Session.Authorize for a conversation by its id.
+func (m *Memory) Authorize(ctx context.Context, by tenet.Principal, scope tenet.Scope, id tenet.SessionID, action string, rests ...tenet.RecordID) (Authorization, error) {
+	s, err := m.OpenSession(ctx, by, scope, id)
+	if err != nil {
+		return Authorization{}, err
+	}
+	return s.Authorize(ctx, action, rests...)
+}
+
 func (a *Authorization) see(l tenet.Label) {
 	a.Items++
 	a.Lowest = lowest(a.Lowest, l)

@@ -15,6 +15,11 @@ func Channels() []string { return []string{"user", "agent", "tool", "external", 
 // corpora: the user channel is the most favourable case for an attack, all
 // others must never make a fact.
 func Offer(g *gate.Gate, channel, text string) (tenet.Verdict, error) {
+	return OfferAs(g, channel, "memo", text)
+}
+
+// OfferAs is Offer under a key.
+func OfferAs(g *gate.Gate, channel, key, text string) (tenet.Verdict, error) {
 	kind, role, via := tenet.App, tenet.RoleUser, tenet.ChannelTyped
 	switch channel {
 	case "user":
@@ -42,7 +47,7 @@ func Offer(g *gate.Gate, channel, text string) (tenet.Verdict, error) {
 		ID: "m", Session: "s", Seq: 1, Role: role, Channel: via, Text: text,
 		Label: gate.MessageLabel(by, role, via), RecordedBy: by.String(), RecordedAt: at,
 	}
-	c := tenet.Fact(scope, "memo", text).Citing(m.ID)
+	c := tenet.Fact(scope, key, text).Citing(m.ID)
 	c.ID = "offer"
 	d, err := g.Judge(gate.Case{By: by, Candidate: c, Evidence: []tenet.Message{m}, At: at})
 	if err != nil {

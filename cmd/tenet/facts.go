@@ -22,10 +22,11 @@ type rememberCmd struct {
 	ID        string   `name:"id" help:"Id of the proposal: repeating it is harmless." placeholder:"ID"`
 }
 
-func (c rememberCmd) Run(a *app) error {
+// candidate is what the flags propose.
+func (c rememberCmd) candidate(a *app) (tenet.Candidate, error) {
 	scope, err := a.scope()
 	if err != nil {
-		return err
+		return tenet.Candidate{}, err
 	}
 	cand := tenet.Candidate{
 		ID: tenet.CandidateID(c.ID), Scope: scope, Quote: c.Quote, Value: json.RawMessage(c.Value),
@@ -38,7 +39,7 @@ func (c rememberCmd) Run(a *app) error {
 	case "note":
 		cand.Tier = tenet.TierNote
 	default:
-		return tenet.Errorf(tenet.Invalid, "usage", "--tier is fact or note; episodes and documents come by other ways")
+		return cand, tenet.Errorf(tenet.Invalid, "usage", "--tier is fact or note; episodes and documents come by other ways")
 	}
 	switch n := len(c.Words); {
 	case n == 2:
@@ -48,13 +49,21 @@ func (c rememberCmd) Run(a *app) error {
 	case n == 1 && cand.Tier != tenet.TierFact:
 		cand.Text = c.Words[0]
 	default:
-		return tenet.Errorf(tenet.Invalid, "usage", "want KEY TEXT for a fact or TEXT for a note; put a text of several words in quotes")
+		return cand, tenet.Errorf(tenet.Invalid, "usage", "want KEY TEXT for a fact or TEXT for a note; put a text of several words in quotes")
 	}
 	if cand.Text, err = a.text(cand.Text); err != nil {
-		return err
+		return cand, err
 	}
 	for _, id := range c.Cite {
 		cand.Cites = append(cand.Cites, tenet.MessageID(id))
+	}
+	return cand, nil
+}
+
+func (c rememberCmd) Run(a *app) error {
+	cand, err := c.candidate(a)
+	if err != nil {
+		return err
 	}
 	by, err := a.principal(tenet.App)
 	if err != nil {

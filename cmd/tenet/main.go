@@ -44,6 +44,14 @@ type grammar struct {
 	Consolidate consolidateCmd `cmd:"" help:"Take sessions through extraction and the gate."`
 	Audit       auditCmd       `cmd:"" help:"Review what was decided, and what is held."`
 	Verify      verifyCmd      `cmd:"" help:"Recompute the audit chain and every row it covers."`
+	Vet         vetCmd         `cmd:"" help:"Say what remember would decide, and write nothing."`
+	Ask         askCmd         `cmd:"" help:"Ask the user about a held candidate: what they are shown, and the nonce."`
+	Confirm     confirmCmd     `cmd:"" help:"Confirm what was shown, as the user."`
+	Authorize   authorizeCmd   `cmd:"" help:"Say whether an action may be taken on what a session's context held."`
+	Taint       taintCmd       `cmd:"" help:"List everything that came from a source, and take it back."`
+	Gate        gateCmd        `cmd:"" help:"Look at what the gate refused."`
+	Policy      policyCmd      `cmd:"" help:"Check and test a policy file."`
+	Eval        evalCmd        `cmd:"" help:"Measure this build on a folder of data."`
 	Doc         docCmd         `cmd:"" help:"Keep documents: files that an agent files for itself."`
 	Checkpoint  checkpointCmd  `cmd:"" help:"Keep and resume where a run stands."`
 	Effect      effectCmd      `cmd:"" help:"Carry external side effects out at most once unasked."`
@@ -70,9 +78,10 @@ type globals struct {
 	SessionTTL       *string `name:"session-ttl" placeholder:"DURATION" help:"How long a session's log is kept after its last message (default for ever)."`
 	EpisodeRetention *string `name:"episode-retention" placeholder:"DURATION" help:"How long a verbatim turn keeps its text (default for ever)."`
 
-	Listen *string `placeholder:"ADDR" help:"Address to serve on (default 127.0.0.1:7766)."`
-	Server *string `placeholder:"URL" help:"Run the command against a Tenet server instead of a file."`
-	APIKey *string `name:"key" placeholder:"SECRET" help:"API key for --server; TENET_API_KEY keeps it out of the process list."`
+	PolicyFile *string `name:"policy" placeholder:"FILE" help:"Policy file (default: the built-in policy)."`
+	Listen     *string `placeholder:"ADDR" help:"Address to serve on (default 127.0.0.1:7766)."`
+	Server     *string `placeholder:"URL" help:"Run the command against a Tenet server instead of a file."`
+	APIKey     *string `name:"key" placeholder:"SECRET" help:"API key for --server; TENET_API_KEY keeps it out of the process list."`
 
 	JSON bool `name:"json" help:"Print JSON."`
 }

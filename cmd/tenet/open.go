@@ -53,7 +53,10 @@ func parseDSN(s string) (dsn, error) {
 // engine is an opened Memory with its database.
 type engine struct {
 	*memory.Memory
-	db io.Closer
+	db        io.Closer
+	gate      *gate.Gate
+	policySum []byte // digest of the policy file that was read
+	governor  store.Governor
 }
 
 func (e *engine) close() error { return e.db.Close() }
@@ -131,34 +134,32 @@ type database interface {
 }
 
 func newEngine(ctx context.Context, s settings, db database, o engineOptions) (*engine, error) {
-	g, err := newGate()
-	if err != nil {
-		db.Close()
-		return nil, err
-	}
+	book, sum := openPolicy(s.policy)
+	governor, _ := db.(store.Governor)
 	m, err := memory.Open(ctx, memory.Config{
-		Ledger: db, Sessions: db, Gate: g, SessionsOnly: !s.durable, Secret: o.secret,
+		Ledger: db, Sessions: db, Gate: book.gate, Actions: book.actions, SessionsOnly: !s.durable, Secret: o.secret,
 		SessionTTL: s.sessionTTL, EpisodeRetention: s.retention, Debounce: s.debounce, Lease: s.lease,
-		Now: o.now, Extractor: extractorOf(s.extractor, store.ReadOnly(db), o.now),
+		Screen: screen, Wish: wish, Now: o.now, Extractor: extractorOf(s.extractor, store.ReadOnly(db), o.now),
 	})
 	if err != nil {
 		db.Close()
 		return nil, err
 	}
-	return &engine{m, db}, nil
+	return &engine{Memory: m, db: db, gate: book.gate, policySum: sum, governor: governor}, nil
 }
 
-// newGate is the gate with the policy that ships and its key registry.
-func newGate() (*gate.Gate, error) {
-	p, err := policy.New(policy.Config{})
-	if err != nil {
-		return nil, err
-	}
-	keys := p.Registry()
-	return gate.New([]gate.Rule{p}, gate.WithKeys(p.Version(), func(key string) (gate.KeySpec, bool) {
-		k, known := keys.Lookup(key)
-		return gate.KeySpec{Multi: k.Many, Safety: k.Safety, Overridable: k.Overridable}, known
-	})), nil
+// screen takes secrets out of a message before it is kept, and reads whether
+// its speaker asked that it be kept nowhere.
+func screen(text string) (string, bool) {
+	clean, _ := policy.Redact(text)
+	asked, _ := policy.Retention(text)
+	return clean, asked == policy.WishNone
+}
+
+// wish reads what a message asks to forget.
+func wish(text string) (string, bool) {
+	asked, what := policy.Retention(text)
+	return what, asked == policy.WishForget
 }
 
 // fenceSecret keys the fence around rendered memory: the configured secret, or

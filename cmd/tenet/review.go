@@ -216,7 +216,9 @@ func (c auditDiscardCmd) Run(a *app) error {
 }
 
 type verifyCmd struct {
-	All bool `help:"Every scope of the tenant."`
+	All     bool   `help:"Every scope of the tenant."`
+	Root    string `help:"Hold every chain of the database against this log of signed roots instead." placeholder:"FILE"`
+	RootKey string `name:"root-pub" help:"File with the public key of the roots (default: FILE.pub)." placeholder:"FILE"`
 }
 
 // verified is the result for one scope.
@@ -230,6 +232,9 @@ type verified struct {
 }
 
 func (c verifyCmd) Run(a *app) error {
+	if c.Root != "" {
+		return c.roots(a)
+	}
 	scopes, err := c.scopes(a)
 	if err != nil {
 		return err

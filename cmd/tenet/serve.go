@@ -52,6 +52,11 @@ func (c serveCmd) Run(a *app) error {
 	if c.Quiet {
 		log = slog.New(slog.NewJSONHandler(a.err, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	}
+	stop, err := a.watch(mem, log)
+	if err != nil {
+		return err
+	}
+	defer stop()
 	api, err := httpapi.New(httpapi.Config{
 		Memory: mem, Keys: keys, Authenticate: auth, Secret: secret("cursors"), MaxBody: c.MaxBody, Version: version, Log: log,
 	})

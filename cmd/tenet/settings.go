@@ -38,6 +38,9 @@ var keys = []struct {
 	{"episode_retention", "0s", false},
 	{"debounce", "30s", false},
 	{"extractor", "rules", false}, // or verbatim
+	{"policy", "", false},         // a policy file; see tenet policy check
+	{"root_log", "", false},       // where the server appends signed audit roots
+	{"root_key", "", false},       // file with the key that signs them (default: root_log with .key)
 	{"lease", "15s", false},       // short: a killed command's session is free again soon
 	{"listen", "127.0.0.1:7766", false},
 	{"server", "", false},
@@ -67,6 +70,7 @@ type settings struct {
 	extractor  string
 	masterKey  []byte
 	fence      []byte
+	policy     string
 
 	file   string            // the file that was read, or empty
 	values map[string]string // as given, for config check
@@ -239,7 +243,7 @@ func fromFlags(g globals) map[string]string {
 	for name, v := range map[string]*string{
 		"store": g.Store, "tenant": g.Tenant, "user": g.User, "project": g.Project, "subject": g.Subject, "as": g.As,
 		"actor": g.Actor, "owns": g.Owns, "durable": g.Durable, "session_ttl": g.SessionTTL,
-		"episode_retention": g.EpisodeRetention, "listen": g.Listen, "server": g.Server, "api_key": g.APIKey,
+		"episode_retention": g.EpisodeRetention, "policy": g.PolicyFile, "listen": g.Listen, "server": g.Server, "api_key": g.APIKey,
 	} {
 		if v != nil {
 			m[name] = *v
@@ -255,6 +259,7 @@ func (s *settings) check() error {
 	}
 	v := s.values
 	var err error
+	s.policy = v["policy"]
 	if s.store, err = parseDSN(v["store"]); err != nil {
 		return err
 	}
