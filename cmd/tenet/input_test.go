@@ -216,7 +216,7 @@ func TestOtherStores(t *testing.T) {
 	s := newShell(t)
 	s.store = ""
 	s.env["TENET_USER"] = "sarah"
-	s.fails(tenet.Unavailable, "facts", "--store", "redis://h") // not built yet
+	s.fails(tenet.Unavailable, "facts", "--store", "redis://h")                                         // not built yet
 	for _, d := range []string{"mysql://h/db", "", "sqlite:", "postgres://h/db", "postgresql://h/db"} { // PostgreSQL wants its key from the configuration
 		s.fails(tenet.Invalid, "facts", "--store", d)
 	}

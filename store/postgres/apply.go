@@ -52,7 +52,7 @@ func (db *DB) Apply(ctx context.Context, ds []gate.Decision, again store.Rejudge
 		return nil, err
 	}
 	if l.facts != l.wasFacts {
-		db.facts.drop(l.id)
+		db.facts.drop(l.scope)
 	}
 	return out, nil
 }
@@ -122,13 +122,16 @@ func (l *ledger) save() error {
 func (l *ledger) apply(i int, p gate.Plan, again store.Rejudge) (store.Applied, error) {
 	const op = "apply"
 	content := l.content(p)
-	if content != nil {
-		a, err := l.replay(p, content)
-		if err != nil || a.Replayed {
-			return a, err
-		}
+	was, err := l.ask(p, content != nil)
+	switch {
+	case err != nil:
+		return store.Applied{}, err
+	case was.seq != 0 && !bytes.Equal(was.content, content):
+		return store.Applied{}, conflict(op, "the id was used with other content")
+	case was.seq != 0:
+		return l.replay(p, was.seq)
 	}
-	ok, err := l.holds(p)
+	ok, err := l.holds(p, was)
 	if err != nil {
 		return store.Applied{}, err
 	}
@@ -154,7 +157,11 @@ func (l *ledger) apply(i int, p gate.Plan, again store.Rejudge) (store.Applied, 
 		case q.Scope != p.Scope || q.Ref != p.Ref:
 			return store.Applied{}, invalid(op, "another case was judged again")
 		}
-		if ok, err := l.holds(q); err != nil {
+		is, err := l.ask(q, false)
+		if err != nil {
+			return store.Applied{}, err
+		}
+		if ok, err := l.holds(q, is); err != nil {
 			return store.Applied{}, err
 		} else if !ok {
 			return store.Applied{}, conflict(op, "it was judged again against another state")
@@ -207,22 +214,50 @@ func (l *ledger) content(p gate.Plan) []byte {
 	return nil
 }
 
-// replay finds what an earlier decision of the same Ref came to.
-func (l *ledger) replay(p gate.Plan, content []byte) (store.Applied, error) {
-	var seq int64
-	var old []byte
-	err := l.c.row(bg, `SELECT seq, content FROM tenet.trail WHERE scope = $1 AND ref = $2 AND content IS NOT NULL`, []any{l.id, p.Ref}, &seq, &old)
-	switch {
-	case errors.Is(err, pgx.ErrNoRows):
-		return store.Applied{}, nil
-	case err != nil:
-		return store.Applied{}, err
-	case !bytes.Equal(old, content):
-		return store.Applied{}, conflict("apply", "the id was used with other content")
+// asked is what applying a decision depends on.
+type asked struct {
+	seq          int64  // the entry of an earlier decision of the same Ref, or 0
+	content      []byte // its content
+	found, known int    // believed records, and those of them that were known
+	usage        gate.Usage
+}
+
+// ask reads all of it in one round trip; replays also what the Ref came to.
+func (l *ledger) ask(p gate.Plan, replays bool) (*asked, error) {
+	a := new(asked)
+	if replays {
+		l.c.ask(`SELECT seq, content FROM tenet.trail WHERE scope = $1 AND ref = $2 AND content IS NOT NULL`, []any{l.id, p.Ref}, func(rs pgx.Rows) error {
+			return rs.Scan(&a.seq, &a.content)
+		})
 	}
+	if where, args := l.believed(p.Needs.Query); where != "" {
+		l.c.ask(`SELECT id FROM tenet.records `+where, args, func(rs pgx.Rows) error {
+			var id tenet.RecordID
+			if err := rs.Scan(&id); err != nil {
+				return err
+			}
+			if a.found++; slices.Contains(p.Needs.Open, id) {
+				a.known++
+			}
+			return nil
+		})
+	}
+	if limited(p.Needs) {
+		l.c.ask(selectUsage, []any{l.id, start(later(p.At, l.lastAt))}, func(rs pgx.Rows) error { return scanUsage(rs, &a.usage) })
+	}
+	return a, l.c.tx.flush()
+}
+
+// limited reports whether the decision makes the persistent tier grow.
+func limited(n gate.Needs) bool {
+	return n.Limits != (gate.Limits{}) && (n.Grows.Rows > 0 || n.Grows.Bytes > 0)
+}
+
+// replay is what an earlier decision of the same Ref came to.
+func (l *ledger) replay(p gate.Plan, seq int64) (store.Applied, error) {
 	a := store.Applied{Replayed: true}
 	var found bool
-	err = l.entries(bg, l.c, `c.seq = $3`, []any{seq}, 1, func(e tenet.AuditEntry, v tenet.Verdict, _ []byte) error {
+	err := l.entries(bg, l.c, `c.seq = $3`, []any{seq}, 1, func(e tenet.AuditEntry, v tenet.Verdict, _ []byte) error {
 		a.Entry, a.Verdict, found = e, v, true
 		return nil
 	})
@@ -236,38 +271,13 @@ func (l *ledger) replay(p gate.Plan, content []byte) (store.Applied, error) {
 }
 
 // holds reports whether the state is still the one that p was judged against.
-func (l *ledger) holds(p gate.Plan) (bool, error) {
+// The order of the believed follows from what they are: the same ids are enough.
+func (l *ledger) holds(p gate.Plan, a *asked) (bool, error) {
 	n := p.Needs
 	if b, err := l.block(n.Query.Statement); err != nil || b != n.Blocked {
 		return false, err
 	}
-	where, args := l.believed(n.Query)
-	if where == "" {
-		if len(n.Open) > 0 {
-			return false, nil
-		}
-	} else {
-		// Their order follows from what they are: the same ids are enough.
-		found, known := 0, 0
-		err := l.c.each(bg, `SELECT id FROM tenet.records `+where, args, func(rs pgx.Rows) error {
-			var id tenet.RecordID
-			if err := rs.Scan(&id); err != nil {
-				return err
-			}
-			if found++; slices.Contains(n.Open, id) {
-				known++
-			}
-			return nil
-		})
-		if err != nil || found != len(n.Open) || known != found {
-			return false, err
-		}
-	}
-	if n.Limits == (gate.Limits{}) || (n.Grows.Rows <= 0 && n.Grows.Bytes <= 0) {
-		return true, nil
-	}
-	u, err := l.usage(bg, l.c, later(p.At, l.lastAt))
-	return n.Limits.Fits(u, n.Grows), err
+	return a.found == len(n.Open) && a.known == a.found && (!limited(n) || n.Limits.Fits(a.usage, n.Grows)), nil
 }
 
 // enter appends the entry to the chain and its words to the trail.

@@ -162,30 +162,52 @@ func (c conn) row(ctx context.Context, query string, args []any, dest ...any) er
 	return err
 }
 
-// each calls f on every row. f must not use c. Outside of a transaction it may
-// be called again from the first row, when a connection turned out dead.
-func (c conn) each(ctx context.Context, query string, args []any, f func(pgx.Rows) error) error {
-	began := false
-	s := statement{query: query, args: args, done: func(rs pgx.Rows, err error) error {
+// reading is a query whose rows f takes.
+func reading(query string, args []any, f func(pgx.Rows) error) statement {
+	return statement{query: query, args: args, done: func(rs pgx.Rows, err error) error {
 		if err != nil {
 			return err
 		}
 		for rs.Next() {
-			began = true
 			if err := f(rs); err != nil {
 				return err
 			}
 		}
 		return rs.Err()
 	}}
+}
+
+// ask puts a query on its way in a transaction; f is called before the next
+// one returns.
+func (c conn) ask(query string, args []any, f func(pgx.Rows) error) {
+	c.tx.waiting = append(c.tx.waiting, reading(query, args, f))
+}
+
+// each calls f on every row. f must not use c.
+func (c conn) each(ctx context.Context, query string, args []any, f func(pgx.Rows) error) error {
+	began := false
+	s := reading(query, args, func(rs pgx.Rows) error { began = true; return f(rs) })
 	if c.tx != nil {
 		return c.tx.flush(s)
 	}
+	return c.trip(ctx, func() bool { return !began }, s)
+}
+
+// oneTrip runs queries in one transaction of their own. afresh undoes what
+// their functions did, before a second try.
+func (c conn) oneTrip(ctx context.Context, afresh func(), ss ...statement) error {
+	return c.trip(ctx, func() bool { afresh(); return true }, ss...)
+}
+
+// trip sends queries with their settings, again when a connection turned out
+// dead and may allows it.
+func (c conn) trip(ctx context.Context, may func() bool, ss ...statement) error {
 	ctx, cancel := context.WithTimeout(ctx, c.db.timeout)
 	defer cancel()
+	ss = append([]statement{c.settings()}, ss...)
 	for n := 0; ; n++ {
-		err := c.db.once(ctx, c.settings(), s)
-		if err == nil || began || n == 2 || !lost(err) || ctx.Err() != nil {
+		err := c.db.once(ctx, ss...)
+		if err == nil || n == 2 || !lost(err) || ctx.Err() != nil || !may() {
 			return err
 		}
 		c.db.pool.Reset() // the server went away and came back: so did every idle connection

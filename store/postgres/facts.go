@@ -17,39 +17,61 @@ func (db *DB) Facts(ctx context.Context, scope tenet.Scope, at tenet.AsOf) ([]te
 	if at.Valid.IsZero() {
 		return nil, invalid(op, "no valid time")
 	}
-	p, err := db.head(ctx, op, scope)
-	if err != nil || p.id == 0 {
-		return nil, err
+	if scope.IsZero() {
+		return nil, invalid(op, "no scope")
 	}
 	t := start(at.Valid)
-	s := subject{scope: scope, id: p.id}
-	if !at.Known.IsZero() && start(at.Known) < p.lastAt {
-		rs, err := s.records(ctx, db.at(scope), `WHERE scope = $1 AND tier = 1 AND key <> '' AND sys_from <= $2 AND sys_to > $2 AND valid_from <= $3 AND valid_to > $3`,
-			s.id, start(at.Known), t)
-		if err != nil {
-			return nil, failure(op, err)
-		}
-		slices.SortFunc(rs, byFact)
-		return rs, nil
-	}
-	if rs, ok := db.facts.get(s.id, p.facts, t); ok {
-		return rs, nil
-	}
-	set := factSet{pos: p.facts, from: t, until: noEnd}
 	own := scope.Key()
-	err = db.at(scope).each(ctx, `SELECT `+recordColumns+` FROM tenet.records
-		WHERE scope = $1 AND tier = 1 AND sys_to = 9223372036854775807 AND valid_to > $2`, []any{s.id, t}, func(rs pgx.Rows) error {
+	s := subject{scope: scope}
+	names := []any{scope.Tenant(), int64(scope.Subject().Kind()), scope.Subject().ID()}
+	var p position
+	head := reading(selectHead, names, p.scan)
+	set := factSet{from: t, until: noEnd}
+	rows := reading(`SELECT `+recordColumns+` FROM tenet.records
+		WHERE scope = (SELECT scope FROM tenet.subjects WHERE tenant = $1 AND kind = $2 AND external_id = $3)
+		AND tier = 1 AND sys_to = 9223372036854775807 AND valid_to > $4`, append(names, t), func(rs pgx.Rows) error {
 		r, err := s.scanFact(rs, own, &set, t)
 		if err == nil && r != nil {
 			set.rows = append(set.rows, *r)
 		}
 		return err
 	})
-	if err != nil {
+	reset := func() { p, set = position{}, factSet{from: t, until: noEnd} }
+	c := db.at(scope)
+	// With a set at hand the position tells whether it holds; without one, the
+	// two are asked for together.
+	both := at.Known.IsZero() && !db.facts.has(scope)
+	var err error
+	if both {
+		err = c.oneTrip(ctx, reset, head, rows)
+	} else {
+		err = c.oneTrip(ctx, reset, head)
+	}
+	if err != nil || p.id == 0 {
 		return nil, failure(op, err)
 	}
+	if !at.Known.IsZero() && start(at.Known) < p.lastAt {
+		rs, err := s.records(ctx, c, `WHERE scope = $1 AND tier = 1 AND key <> '' AND sys_from <= $2 AND sys_to > $2 AND valid_from <= $3 AND valid_to > $3`,
+			p.id, start(at.Known), t)
+		if err != nil {
+			return nil, failure(op, err)
+		}
+		slices.SortFunc(rs, byFact)
+		return rs, nil
+	}
+	if !both {
+		if rs, ok := db.facts.get(scope, p, t); ok {
+			return rs, nil
+		}
+		pos := p
+		if err := c.oneTrip(ctx, reset, rows); err != nil {
+			return nil, failure(op, err)
+		}
+		p = pos
+	}
+	set.id, set.pos = p.id, p.facts // what was read may be newer: then the next look finds another position
 	slices.SortFunc(set.rows, byFact)
-	db.facts.put(s.id, set)
+	db.facts.put(scope, set)
 	return set.copy(), nil
 }
 
@@ -71,13 +93,14 @@ func (s subject) scanFact(rs pgx.Rows, own string, set *factSet, t int64) (*tene
 // factCache keeps the current facts of scopes that were read lately.
 type factCache struct {
 	mu   sync.Mutex
-	sets map[int64]factSet
+	sets map[tenet.Scope]factSet
 	rows int
 }
 
 // factSet is what holds from an instant until the next one at which a fact
 // begins or ends, as of a position of the scope.
 type factSet struct {
+	id          int64 // the subject may be erased and come back as another
 	pos         uint64
 	from, until int64
 	rows        []tenet.Record
@@ -86,23 +109,30 @@ type factSet struct {
 // cachedRows bounds the cache: about 30 MB of ordinary facts.
 const cachedRows = 32 << 10
 
-func (c *factCache) get(scope int64, pos uint64, t int64) ([]tenet.Record, bool) {
+func (c *factCache) get(scope tenet.Scope, p position, t int64) ([]tenet.Record, bool) {
 	c.mu.Lock()
 	set, ok := c.sets[scope]
 	c.mu.Unlock()
-	if !ok || set.pos != pos || t < set.from || t >= set.until {
+	if !ok || set.id != p.id || set.pos != p.facts || t < set.from || t >= set.until {
 		return nil, false
 	}
 	return set.copy(), true
 }
 
-func (c *factCache) put(scope int64, set factSet) {
+func (c *factCache) has(scope tenet.Scope) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	_, ok := c.sets[scope]
+	return ok
+}
+
+func (c *factCache) put(scope tenet.Scope, set factSet) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.sets == nil {
-		c.sets = map[int64]factSet{}
+		c.sets = map[tenet.Scope]factSet{}
 	}
-	if old, ok := c.sets[scope]; ok && (old.pos > set.pos || old.pos == set.pos && set.from < old.from) {
+	if old, ok := c.sets[scope]; ok && old.id == set.id && (old.pos > set.pos || old.pos == set.pos && set.from < old.from) {
 		return // asked about the past: what is newer serves more
 	}
 	c.remove(scope)
@@ -117,13 +147,13 @@ func (c *factCache) put(scope int64, set factSet) {
 }
 
 // drop forgets a scope: texts that were replaced don't linger in memory.
-func (c *factCache) drop(scope int64) {
+func (c *factCache) drop(scope tenet.Scope) {
 	c.mu.Lock()
 	c.remove(scope)
 	c.mu.Unlock()
 }
 
-func (c *factCache) remove(scope int64) {
+func (c *factCache) remove(scope tenet.Scope) {
 	if old, ok := c.sets[scope]; ok {
 		c.rows -= len(old.rows) + 1
 		delete(c.sets, scope)

@@ -79,20 +79,21 @@ func (db *DB) head(ctx context.Context, op string, scope tenet.Scope) (position,
 	return db.at(scope).head(ctx, op, scope)
 }
 
+const selectHead = `SELECT h.scope, h.text, h.stats, h.audit, h.dense, h.sleep, h.facts, h.reset, h.last_at
+	FROM tenet.subjects s JOIN tenet.heads h ON h.scope = s.scope WHERE s.tenant = $1 AND s.kind = $2 AND s.external_id = $3`
+
+func (p *position) scan(rs pgx.Rows) error {
+	return rs.Scan(&p.id, &p.Text, &p.Stats, &p.Audit, &p.Dense, &p.Sleep, &p.facts, &p.reset, &p.lastAt)
+}
+
 func (c conn) head(ctx context.Context, op string, scope tenet.Scope) (position, error) {
 	var p position
 	if scope.IsZero() {
 		return p, invalid(op, "no scope")
 	}
-	err := c.row(ctx, `SELECT h.scope, h.text, h.stats, h.audit, h.dense, h.sleep, h.facts, h.reset, h.last_at
-		FROM tenet.subjects s JOIN tenet.heads h ON h.scope = s.scope WHERE s.tenant = $1 AND s.kind = $2 AND s.external_id = $3`,
-		[]any{scope.Tenant(), int64(scope.Subject().Kind()), scope.Subject().ID()},
-		&p.id, &p.Text, &p.Stats, &p.Audit, &p.Dense, &p.Sleep, &p.facts, &p.reset, &p.lastAt)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return position{}, nil
-	}
+	err := c.each(ctx, selectHead, []any{scope.Tenant(), int64(scope.Subject().Kind()), scope.Subject().ID()}, p.scan)
 	if err != nil {
-		return p, c.failure(op, err)
+		return position{}, c.failure(op, err)
 	}
 	return p, nil
 }
@@ -190,7 +191,7 @@ func (s subject) state(ctx context.Context, c conn, q gate.Query, now time.Time)
 		}
 	}
 	st.Now = now
-	st.Usage, err = s.usage(ctx, c, now)
+	err = c.each(ctx, selectUsage, []any{s.id, start(now)}, func(rs pgx.Rows) error { return scanUsage(rs, &st.Usage) })
 	return st, err
 }
 
@@ -226,12 +227,12 @@ func (s subject) believed(q gate.Query) (string, []any) {
 	return "", nil
 }
 
-// usage sums up the facts whose valid time has not ended.
-func (s subject) usage(ctx context.Context, c conn, now time.Time) (u gate.Usage, err error) {
-	err = c.row(ctx, `SELECT count(*), coalesce(sum(size), 0)::bigint, count(*) FILTER (WHERE safety), coalesce(sum(size) FILTER (WHERE safety), 0)::bigint FROM tenet.records
-		WHERE scope = $1 AND tier = 1 AND sys_to = 9223372036854775807 AND valid_to > $2`, []any{s.id, start(now)},
-		&u.Rows, &u.Bytes, &u.SafetyRows, &u.SafetyBytes)
-	return u, err
+// selectUsage sums up the facts whose valid time has not ended.
+const selectUsage = `SELECT count(*), coalesce(sum(size), 0)::bigint, count(*) FILTER (WHERE safety), coalesce(sum(size) FILTER (WHERE safety), 0)::bigint
+	FROM tenet.records WHERE scope = $1 AND tier = 1 AND sys_to = 9223372036854775807 AND valid_to > $2`
+
+func scanUsage(rs pgx.Rows, u *gate.Usage) error {
+	return rs.Scan(&u.Rows, &u.Bytes, &u.SafetyRows, &u.SafetyBytes)
 }
 
 // Staged implements store.Ledger.
