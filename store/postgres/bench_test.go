@@ -3,6 +3,7 @@ package postgres
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -96,9 +97,18 @@ func bench(b *testing.B, scopes int) (*DB, []tenet.Scope, []int64) {
 	return db, out, ids
 }
 
+// row is a record as plain SQL would read it.
+type row struct {
+	s [13]string
+	n [9]int64
+	b [3][]byte
+	f [3]bool
+}
+
 // BenchmarkLoadByIdentity is a scope's 50 facts, complete, beside one SELECT
 // of the same columns by hand.
 func BenchmarkLoadByIdentity(b *testing.B) {
+	columns := "r." + strings.Join(strings.FieldsFunc(recordColumns, func(r rune) bool { return strings.ContainsRune(", \n\t", r) }), ", r.")
 	for _, way := range []string{"cached", "read"} {
 		each(b, func(b *testing.B, clients int) {
 			db, scopes, _ := bench(b, 64)
@@ -115,20 +125,18 @@ func BenchmarkLoadByIdentity(b *testing.B) {
 					}
 					return err
 				}, func(_, i int) error {
-					rs, err := db.pool.Query(ctx, `SELECT r.id, r.tier, r.key, r.value, r.text, r.label, r.origins, r.valid_from, r.valid_to, r.sys_from, r.sys_to
-						FROM tenet.subjects s JOIN tenet.records r ON r.scope = s.scope
+					rs, err := db.pool.Query(ctx, `SELECT `+columns+` FROM tenet.subjects s JOIN tenet.records r ON r.scope = s.scope
 						WHERE s.tenant = $1 AND s.kind = 1 AND s.external_id = $2 AND r.tier = 1 AND r.sys_to = 9223372036854775807 AND r.valid_from <= $3 AND r.valid_to > $3 ORDER BY r.key`,
 						"acme", fmt.Sprint("u", i%64), start(begun.Add(time.Hour)))
 					if err != nil {
 						return err
 					}
-					var r struct {
-						id, key, text  string
-						tier, label    int
-						value, origins []byte
-						vf, vt, sf, st int64
-					}
-					_, err = pgx.ForEachRow(rs, []any{&r.id, &r.tier, &r.key, &r.value, &r.text, &r.label, &r.origins, &r.vf, &r.vt, &r.sf, &r.st}, func() error { return nil })
+					var out []row
+					var r row
+					_, err = pgx.ForEachRow(rs, []any{
+						&r.s[0], &r.n[0], &r.s[1], &r.b[0], &r.s[2], &r.n[1], &r.b[1], &r.b[2], &r.n[2], &r.s[3], &r.s[4], &r.s[5], &r.s[6], &r.n[3],
+						&r.n[4], &r.n[5], &r.n[6], &r.n[7], &r.s[7], &r.s[8], &r.s[9], &r.s[10], &r.s[11], &r.f[0], &r.f[1], &r.n[8], &r.f[2], &r.s[12],
+					}, func() error { out = append(out, r); return nil })
 					return err
 				})
 			})

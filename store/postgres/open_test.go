@@ -15,7 +15,9 @@ import (
 )
 
 func TestOpenRefuses(t *testing.T) {
-	dsn := named(t, server(t), database(t, 0))
+	name := database(t, 0)
+	dirty.Store(name, true)
+	dsn := named(t, server(t), name)
 	kind := func(what string, want tenet.Kind, dsn string, o Options) {
 		t.Helper()
 		db, err := Open(ctx, dsn, o)

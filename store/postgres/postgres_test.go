@@ -3,13 +3,14 @@ package postgres
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net/url"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -73,6 +74,17 @@ var templates struct {
 
 var databases atomic.Int64
 
+// spare databases are empty again, and dirty ones must not be used again.
+var (
+	spare = map[int][]string{}
+	dirty sync.Map
+)
+
+const empty = `DO $$ DECLARE t regclass; BEGIN
+	FOR t IN SELECT oid FROM pg_class WHERE relnamespace = 'tenet'::regnamespace AND relkind IN ('r', 'p') AND NOT relispartition AND relname <> 'meta' LOOP
+		EXECUTE format('DELETE FROM %s', t);
+	END LOOP; END $$`
+
 // database makes a fresh database with the schema, split into so many parts,
 // and returns its name. The schema is made once and copied.
 func database(t testing.TB, partitions int) string {
@@ -95,15 +107,33 @@ func database(t testing.TB, partitions int) string {
 		}
 		templates.made[partitions] = from
 	}
-	name := fmt.Sprintf("tenet_t%d_%d", os.Getpid(), databases.Add(1))
-	raw(t, dsn, "CREATE DATABASE "+name+" TEMPLATE "+from)
-	t.Cleanup(func() { raw(t, dsn, "DROP DATABASE "+name+" WITH (FORCE)") })
+	var name string
+	if n := len(spare[partitions]); n > 0 {
+		name, spare[partitions] = spare[partitions][n-1], spare[partitions][:n-1]
+	} else {
+		name = fmt.Sprintf("tenet_t%d_%d", os.Getpid(), databases.Add(1))
+		raw(t, dsn, "CREATE DATABASE "+name+" TEMPLATE "+from)
+	}
+	t.Cleanup(func() {
+		if _, is := dirty.Load(name); is {
+			raw(t, dsn, "DROP DATABASE "+name+" WITH (FORCE)")
+			return
+		}
+		raw(t, named(t, dsn, name), empty)
+		templates.Lock()
+		defer templates.Unlock()
+		spare[partitions] = append(spare[partitions], name)
+	})
 	return name
 }
 
 func TestMain(m *testing.M) {
 	code := m.Run()
-	for _, name := range templates.made {
+	names := slices.Collect(maps.Values(templates.made))
+	for _, more := range spare {
+		names = append(names, more...)
+	}
+	for _, name := range names {
 		if c, err := pgx.Connect(ctx, os.Getenv("TENET_TEST_POSTGRES")); err == nil {
 			c.Exec(ctx, "DROP DATABASE "+name+" WITH (FORCE)")
 			c.Close(ctx)
@@ -225,6 +255,7 @@ func tamper(t testing.TB, l store.Ledger, w storetest.Tampering) {
 // done.
 func unbound(t testing.TB, db *DB) {
 	t.Helper()
+	dirty.Store(db.pool.Config().ConnConfig.Database, true)
 	if _, err := db.pool.Exec(ctx, `DO $$ DECLARE t record; BEGIN
 		FOR t IN SELECT conrelid::regclass AS name, conname FROM pg_constraint WHERE conname LIKE 'records%apart' LOOP
 			EXECUTE format('ALTER TABLE %s DROP CONSTRAINT %I', t.name, t.conname);
@@ -253,5 +284,3 @@ func plant(t testing.TB, db *DB, scope int64, id string) {
 		t.Fatal(err)
 	}
 }
-
-var _ = time.Second
