@@ -167,6 +167,9 @@ type Case struct {
 	// Objections are a classifier's: each asks that the candidate be held.
 	// They can do nothing else.
 	Objections []tenet.Code
+
+	fingerprint string // of the prepared candidate, made once
+	spelled     bool   // it is the signature of its words
 }
 
 // Query is what the case's State has to hold: ask the ledger for it, then
@@ -410,6 +413,7 @@ func (g *rulebook) prepare(c Case) Case {
 			cand.Text = valueWords(cand.Value)
 		}
 	}
+	c.fingerprint, c.spelled = fingerprint(*cand)
 	cand.Valid = tenet.Interval{From: tenet.Micros(cand.Valid.From), To: tenet.Micros(cand.Valid.To)}
 	cand.ProposedAt = tenet.Micros(cand.ProposedAt)
 	switch {
@@ -444,6 +448,9 @@ func said(c Case) time.Time {
 // storedForm is NFC without control and invisible format characters, which
 // carry no statement. Joiners stay: scripts and emoji need them.
 func storedForm(s string) string {
+	if plain(s) {
+		return s
+	}
 	return strings.Map(func(r rune) rune {
 		switch {
 		case r == '\n' || r == '\t' || r == '\u200c' || r == '\u200d':
@@ -453,6 +460,16 @@ func storedForm(s string) string {
 		}
 		return r
 	}, norm.NFC.String(s))
+}
+
+// plain reports whether a text is in its stored form by its bytes alone.
+func plain(s string) bool {
+	for i := range len(s) {
+		if c := s[i]; (c < 0x20 && c != '\n' && c != '\t') || c >= 0x7f {
+			return false
+		}
+	}
+	return true
 }
 
 // valueWords is the words of a typed value: the string itself, or the JSON.

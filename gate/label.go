@@ -150,9 +150,13 @@ func proven(text string, spoken []string, keyed bool) bool {
 	if !keyed && strings.Contains(pool, text) {
 		return true
 	}
-	said := map[string]bool{}
-	normal := make([]string, 0, 64)
-	for _, w := range words(pool) {
+	if verbatimIn(pool, text) {
+		return meaningful(text)
+	}
+	spokenWords := words(pool)
+	said := make(map[string]bool, 2*len(spokenWords))
+	normal := make([]string, 0, len(spokenWords))
+	for _, w := range spokenWords {
 		for part := range strings.FieldsSeq(expand(w)) {
 			said[part] = true
 			said[stem(part)] = true
@@ -183,6 +187,31 @@ func proven(text string, spoken []string, keyed bool) bool {
 		}
 	}
 	return (meant || !keyed) && covered*coverDen >= total*coverNum
+}
+
+// verbatimIn reports whether the text stands in the pool word for word, between
+// white space: then every word of it is covered.
+func verbatimIn(pool, text string) bool {
+	i := strings.Index(pool, text)
+	if i < 0 || text == "" {
+		return false
+	}
+	before, _ := utf8.DecodeLastRuneInString(pool[:i])
+	after, _ := utf8.DecodeRuneInString(pool[i+len(text):])
+	return (i == 0 || unicode.IsSpace(before)) && (i+len(text) == len(pool) || unicode.IsSpace(after))
+}
+
+// meaningful reports whether something beside assent is said.
+func meaningful(text string) bool {
+	names := capitalised(text)
+	for _, w := range words(text) {
+		for part := range strings.FieldsSeq(expand(w)) {
+			if (names[part] || protected(part) || !functionWords[part]) && !assents[part] {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // assents agree to what somebody else said. A keyed record that holds nothing

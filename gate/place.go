@@ -13,7 +13,7 @@ import (
 func query(c Case) Query {
 	q := placeQuery(c)
 	if c.Candidate.Op == tenet.OpAssert {
-		q.Statement = Fingerprint(c.Candidate)
+		q.Statement = c.fingerprint
 	}
 	return q
 }
@@ -23,11 +23,11 @@ func placeQuery(c Case) Query {
 	case tenet.TierFact, tenet.TierDocument:
 		q := Query{Tier: c.Candidate.Tier, Key: c.Candidate.Key, Since: c.Candidate.Valid.From}
 		if c.Candidate.Multi {
-			q.Signature = signature(c.Candidate)
+			q.Signature = c.signature()
 		}
 		return q
 	case tenet.TierNote:
-		return Query{Tier: tenet.TierNote, Signature: signature(c.Candidate)}
+		return Query{Tier: tenet.TierNote, Signature: c.signature()}
 	}
 	return Query{}
 }
@@ -44,6 +44,16 @@ func signature(c tenet.Candidate) string {
 		}
 	}
 	return "s " + Signature(c.Text, c.Safety)
+}
+
+// signature is the same for a prepared case, whose fingerprint is known.
+func (c Case) signature() string {
+	cand := c.Candidate
+	keeps := cand.Tier == tenet.TierFact || cand.Tier == tenet.TierNote
+	if keeps && !cand.Safety && len(cand.Value) == 0 && c.spelled {
+		return "s " + c.fingerprint
+	}
+	return signature(cand)
 }
 
 // place puts an admissible candidate on the time axes: it corroborates an
@@ -64,7 +74,7 @@ func (g *rulebook) place(c Case, label tenet.Label, origins []tenet.Origin, p *P
 		ID: tenet.RecordID(cand.ID), Scope: cand.Scope, Tier: cand.Tier, Key: cand.Key, Value: cand.Value, Text: cand.Text,
 		Label: label, Origins: origins, Session: origins[0].Session, Message: origins[0].Message, ToolCall: origins[0].ToolCall,
 		Speaker: cand.Speaker, Position: cand.Position, Valid: cand.Valid, Known: tenet.Interval{From: c.At}, Seen: 1,
-		Multi: cand.Multi, Safety: cand.Safety && label >= tenet.LabelUserStated, ExpiresAt: c.ExpiresAt, Signature: signature(cand),
+		Multi: cand.Multi, Safety: cand.Safety && label >= tenet.LabelUserStated, ExpiresAt: c.ExpiresAt, Signature: c.signature(),
 	}
 	v.Record, v.Outcome = rec.ID, tenet.Stored
 

@@ -54,14 +54,16 @@ func Signature(text string, safety bool) string {
 // apostrophes, keeping order. A digit run and a letter run are apart, so that
 // "5mg" is "5 mg"; punctuation inside numbers, addresses and URLs stays.
 func words(text string) []string {
-	text = strings.Map(func(r rune) rune {
-		switch r {
-		case '\u2018', '\u2019', '\u02bc', '\uff07':
-			return '\''
-		}
-		return r
-	}, norm.NFKC.String(text))
-	var out []string
+	if !ascii(text) {
+		text = strings.Map(func(r rune) rune {
+			switch r {
+			case '\u2018', '\u2019', '\u02bc', '\uff07':
+				return '\''
+			}
+			return r
+		}, norm.NFKC.String(text))
+	}
+	out := make([]string, 0, len(text)/5+1)
 	for field := range strings.FieldsSeq(text) {
 		if verbatim(field) {
 			out = append(out, strings.TrimRight(field, ".,;!?)"))
@@ -118,6 +120,9 @@ func appendWords(out []string, field string) []string {
 func digitAfter(s string) bool { return s != "" && s[0] >= '0' && s[0] <= '9' }
 
 func expand(w string) string {
+	if w != "cannot" && strings.IndexByte(w, '\'') < 0 {
+		return w // as nearly all are
+	}
 	if full, ok := contractions[w]; ok {
 		return full
 	}

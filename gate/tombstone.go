@@ -37,14 +37,21 @@ type Block struct {
 // the signature of its words, whatever its tier and key. A paraphrase has
 // another one; what stops paraphrases is their origin.
 func Fingerprint(c tenet.Candidate) string {
+	f, _ := fingerprint(c)
+	return f
+}
+
+// fingerprint also says whether it is the signature of words; a text of signs
+// alone has none and stands for itself.
+func fingerprint(c tenet.Candidate) (string, bool) {
 	text := strings.TrimSpace(storedForm(c.Text))
 	if text == "" && len(c.Value) > 0 {
 		text = valueWords(c.Value)
 	}
 	if sig := Signature(text, false); sig != "|" {
-		return sig
+		return sig, true
 	}
-	return strings.ToLower(text)
+	return strings.ToLower(text), false
 }
 
 // buried holds a statement against the tombstones of its scope.

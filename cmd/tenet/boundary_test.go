@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"log/slog"
 	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -134,8 +135,8 @@ func TestRootsAreTakenAndHeldAgainstTheDatabase(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	go func() {
 		for range 1000 { // until it answers
-			if c, err := net.Dial("tcp", addr); err == nil {
-				c.Close()
+			if resp, err := http.Get("http://" + addr + "/readyz"); err == nil {
+				resp.Body.Close()
 				break
 			}
 			time.Sleep(10 * time.Millisecond)
