@@ -1,7 +1,9 @@
 # make run    build, import a small conversation, show the context block
 # make test   install what the tests need, then run all of them
 # make test-postgres  PostgreSQL: starts a server and runs what needs it
-# make bench  benchmarks
+# make model  install the embedding model that runs in process
+# make eval   measure retrieval on the sets in TENET_DATA, with and without the model
+# make bench  benchmarks; make bench-recall recall through the engine on the SQLite ledger
 # make fuzz   each fuzz target for FUZZTIME (one minute)
 # make serve  serve that memory over HTTP, on 127.0.0.1:7766
 # make fuzz-api, bench-http, bench-checkpoint, crash   the server's long tests
@@ -15,7 +17,7 @@ FUZZTIME ?= 60s
 export HOME    ?= /tmp
 export GOFLAGS ?= -buildvcs=false
 
-.PHONY: run build test test-postgres bench-postgres bench fuzz lint clean serve fuzz-api bench-http bench-checkpoint crash
+.PHONY: model eval bench-recall run build test test-postgres bench-postgres bench fuzz lint clean serve fuzz-api bench-http bench-checkpoint crash
 
 run: build
 	@mkdir -p $(dir $(STORE))
@@ -76,6 +78,24 @@ test-postgres:
 bench-postgres:
 	@TENET_TEST_DURABLE=1 TENET_TEST_REQUIRE=postgres scripts/test-servers.sh run \
 		go test -run '^$$' -bench . -benchtime 1s ./store/postgres
+
+model:
+	@scripts/model.sh
+
+# Each set twice: by words alone, and with the installed model, compared.
+eval: build
+	@mkdir -p data/eval
+	@for set in $${SETS:-locomo beam_100K_user lme_pool memdaily_zh}; do \
+		dir=$${TENET_DATA:-../shared/data}/retrieval/$$set; \
+		[ -d "$$dir" ] || { echo "eval: no $$dir"; continue; }; \
+		bin/tenet eval retrieval "$$dir" --embedder none --run data/eval/$$set.words.run --json data/eval/$$set.words.json --plot data/eval/$$set.words.svg; \
+		bin/tenet eval retrieval "$$dir" --vectors data/eval --run data/eval/$$set.dense.run --json data/eval/$$set.dense.json --plot data/eval/$$set.dense.svg \
+			--compare data/eval/$$set.words.run; \
+	done
+
+# On a quiet machine: the figures are microseconds. Prints the load beside them.
+bench-recall:
+	TENET_BENCH_RECALL=1 go test -run TestRecallThroughTheEngineIsFast -v -timeout 60m -cpu 1 ./memory
 
 bench:
 	go test -run '^$$' -bench . -benchtime 1s ./...

@@ -29,6 +29,7 @@ var imports = map[string]struct{ own, outside []string }{
 	"forget":           {},
 	"model/rules":      {own: []string{"", "model"}, outside: []string{"golang.org/x/text"}},
 	"model/inproc":     {own: []string{"", "model"}, outside: []string{"golang.org/x/text", "golang.org/x/sys"}},
+	"model/openai":     {own: []string{"", "model"}, outside: []string{"github.com/openai/openai-go/v3"}},
 	"memory":           {own: []string{"", "gate", "store", "recall", "forget", "model"}, outside: []string{"github.com/google/uuid"}},
 	"httpapi":          {own: []string{"", "memory"}, outside: []string{"github.com/danielgtaylor/huma/v2", "github.com/go-chi/chi/v5", "github.com/prometheus/client_golang"}},
 	"roots":            {own: []string{"", "store"}, outside: []string{"golang.org/x/mod"}},

@@ -1,6 +1,7 @@
 package eval
 
 import (
+	"maps"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -28,6 +29,7 @@ type Metrics struct {
 // Report is a scored run.
 type Report struct {
 	Set        string              `json:"set"`
+	Embedder   string              `json:"embedder,omitempty"` // the space of its vectors, or none
 	Overall    Metrics             `json:"overall"`
 	Categories map[string]Metrics  `json:"categories"`
 	Excluded   map[string]int      `json:"excluded"` // queries that do not count, by why
@@ -173,6 +175,34 @@ type Difference struct {
 	Mean       float64 `json:"mean"` // of b - a
 	Low, High  float64 // 95% interval of the mean
 	Wins, Loss int     // queries where b is better, worse
+}
+
+// Compared is the difference of two runs in one category on one measure.
+type Compared struct {
+	Category string `json:"category"`
+	Measure  string `json:"measure"`
+	Difference
+}
+
+// CompareRuns compares b with a on recall@5 and recall@10, over all queries and
+// in every category.
+func CompareRuns(a, b Report) []Compared {
+	var out []Compared
+	for _, c := range append([]string{""}, slices.Sorted(maps.Keys(b.Categories))...) {
+		for _, m := range []struct {
+			name string
+			of   func(Recalled) float64
+		}{
+			{"recall@5", func(r Recalled) float64 { return r.Recall5 }}, {"recall@10", func(r Recalled) float64 { return r.Recall10 }},
+		} {
+			name := c
+			if c == "" {
+				name = "overall"
+			}
+			out = append(out, Compared{name, m.name, Compare(a, b, c, m.of, 1)})
+		}
+	}
+	return out
 }
 
 // Compare is a paired bootstrap (10,000 resamples, seeded) of b against a over

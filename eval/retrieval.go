@@ -185,8 +185,8 @@ func (r *run) book(ctx context.Context, scope tenet.Scope, kept []tenet.Message,
 		return err
 	}
 	for _, v := range rep.Verdicts {
-		if v.Tier != tenet.TierEpisode {
-			continue // an extractor's fact or note stands for no document
+		if v.Tier != tenet.TierEpisode && (!v.Tier.Semantic() || !v.Outcome.Kept()) {
+			continue // an extracted fact is not recalled
 		}
 		if !v.Outcome.Kept() {
 			r.took(v, "")
@@ -196,7 +196,12 @@ func (r *run) book(ctx context.Context, scope tenet.Scope, kept []tenet.Message,
 		if err != nil {
 			return err
 		}
-		r.took(v, r.byMsg[rec.Message])
+		doc := r.byMsg[rec.Message]
+		if v.Tier != tenet.TierEpisode { // a note that was extracted from a document stands for it
+			r.byRecord[v.Record] = append(r.byRecord[v.Record], doc)
+			continue
+		}
+		r.took(v, doc)
 	}
 	return nil
 }
@@ -209,7 +214,7 @@ func (r *run) ask(ctx context.Context, q Query) error {
 	started := time.Now()
 	found, err := r.mem.Recall(ctx, r.app, q.Text, memory.RecallOptions{K: Depth}, scope)
 	r.Latency = append(r.Latency, time.Since(started))
-	if err != nil {
+	if err != nil && tenet.KindOf(err) != tenet.Invalid { // an empty or overlong question finds nothing
 		return err
 	}
 	ranking := Ranking{ID: q.ID, Hits: []string{}}

@@ -27,7 +27,7 @@ func dataDir(t *testing.T) string {
 
 func engine(t *testing.T, change func(*memory.Config)) *memory.Memory {
 	t.Helper()
-	db, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "eval.db"), sqlite.Options{})
+	db, err := sqlite.Open(t.Context(), sqlite.Memory, sqlite.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -23,8 +23,8 @@ const embedBatch = 32
 // zero vector; when the embedder fails the recall goes on by words alone and
 // says so.
 func (x *indexes) embed(ctx context.Context, query string) (recall.Vector, tenet.Code) {
-	if x.embedder == nil || query == "" {
-		return recall.Vector{}, ""
+	if x.embedder == nil || query == "" || len(query) > recall.MaxQueryBytes {
+		return recall.Vector{}, "" // no search will follow
 	}
 	ctx, cancel := context.WithTimeout(ctx, x.patience)
 	defer cancel()

@@ -86,7 +86,7 @@ func (p *piiRules) all() []any {
 func newPII() *piiRules {
 	re := regexp.MustCompile
 	return &piiRules{
-		mail:      re(`(?i)\b[a-z0-9._%+-]{1,64}@[a-z0-9-]{1,63}(?:\.[a-z0-9-]{1,63}){1,5}\b`),
+		mail:      re(`(?i)\b[a-z0-9._%+-]{1,64}@[a-z0-9-]{1,63}(?:\.[a-z0-9-]{1,63}){0,4}\.(?:[a-z]{2,24}|xn--[a-z0-9-]{1,59})\b`),
 		phone:     re(`(?:\+|\b00)[1-9][0-9](?:[ ().-]{0,2}[0-9]){5,13}\b|\(?\b[0-9]{3}\)?[ .-][0-9]{3}[ .-][0-9]{4}\b`),
 		phoneWord: re(`(?i)\b(?:phone|telephone|tel|mobile|cell|handy|telefon\w*|teléfono|téléphone|portable|numara\w*|call me (?:at|on)|电话|電話|手机|携帯|전화\w*|телефон)\b?[^0-9\n+]{0,24}([+(]?[0-9](?:[ ().-]{0,2}[0-9]){6,13})`),
 		house:     re(`(?i)^[0-9]{1,5}[a-z]?,? (?:[a-z'.-]{1,24} ){1,4}(?:street|st|avenue|ave|road|rd|boulevard|blvd|lane|ln|drive|dr|court|ct|square|sq|terrace|way|place|pl|close|crescent)\b`),

@@ -39,7 +39,7 @@ func shapes() []shape {
 		mk(CodeLinkSink, `(?:^|\n)\s{0,3}\[[^\]\n]{1,80}\]:\s*\S+`, "]:"),
 		mk(CodeLinkSink, `javascript:|data:text/html|vbscript:`, "javascript:", "data:text", "vbscript:"),
 		mk(CodeLinkSink, `https?://[^\s"')]{0,200}[?&/][^\s"')]{0,80}(?:\{\{|\{[a-z_]+\}|\$\{|%7b|<[a-z_]+>)`, "://"),
-		mk(CodeExfil, `document\.(?:cookie|location)|localstorage|encodeuricomponent`, "document.", "localstorage", "encodeuri"),
+		mk(CodeExfil, `document\.(?:cookie|location)|localstorage\s*[.\[]|encodeuricomponent`, "document.", "localstorage", "encodeuri"),
 		mk(CodeExfil, `\b(?:curl|wget)\b[^\n]{0,160}\|\s*(?:sudo\s+)?(?:ba|z|da)?sh\b`, "curl", "wget"),
 	}
 }

@@ -216,7 +216,8 @@ func (s *stage) densify() {
 	}
 	p := &s.ix.params
 	m := s.matched()
-	s.dense = p.DenseWeight * (1 - float64(p.DenseGate*m*m*m*m))
+	// While only some of the lane is embedded, the rest must not lose by it.
+	s.dense = p.DenseWeight * (1 - float64(p.DenseGate*m*m*m*m)) * (float64(d.count) / float64(ln.count))
 	s.keep = 1 - float64(p.WordsGate*(1-m))
 }
 

@@ -18,3 +18,7 @@ fi
 if ! scripts/fuzz-api.sh install; then
 	echo "test-deps: schemathesis cannot be had: the API is not fuzzed here"
 fi
+
+# The quality tests with an embedder, and the parity tests of its code, need the
+# weights; where they cannot be had, those tests say that they were skipped.
+"$(dirname "$0")/model.sh" --if-possible

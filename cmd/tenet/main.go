@@ -55,6 +55,8 @@ type grammar struct {
 	Doc         docCmd         `cmd:"" help:"Keep documents: files that an agent files for itself."`
 	Checkpoint  checkpointCmd  `cmd:"" help:"Keep and resume where a run stands."`
 	Effect      effectCmd      `cmd:"" help:"Carry external side effects out at most once unasked."`
+	Forget      forgetCmd      `cmd:"" help:"Sweep what has lost its use out of the default results; nothing is deleted."`
+	Model       modelCmd       `cmd:"" help:"Install and choose the embedding model that runs in process."`
 	Stats       statsCmd       `cmd:"" help:"Count what a memory holds and what was decided in it."`
 	Key         keyCmd         `cmd:"" help:"Manage API keys."`
 	Serve       serveCmd       `cmd:"" help:"Serve the engine over HTTP."`
@@ -101,6 +103,7 @@ type app struct {
 // run is the whole program but for the process: tests call it.
 func run(ctx context.Context, args []string, getenv func(string) string, stdin io.Reader, stdout, stderr io.Writer) int {
 	a := &app{ctx: ctx, getenv: getenv, in: stdin, out: stdout, err: stderr}
+	args = jsonFile(args)
 	// Before the flags are parsed, an error about them needs its form already.
 	a.json = slices.Contains(args, "--json")
 	if len(args) == 0 {
@@ -154,7 +157,11 @@ func (a *app) command(args []string) error {
 	if a.set, err = load(g.globals, a.getenv); err != nil {
 		return err
 	}
-	return parsed.Run(a)
+	if err := parsed.Run(a); err != nil {
+		return err
+	}
+	a.embedWhatIsNew(parsed.Command())
+	return nil
 }
 
 // usage is kong's word for a mistake; it names flags and arguments. It may

@@ -14,6 +14,7 @@ import (
 	"github.com/tenet-memory/tenet"
 	"github.com/tenet-memory/tenet/gate"
 	"github.com/tenet-memory/tenet/memory"
+	"github.com/tenet-memory/tenet/model"
 	"github.com/tenet-memory/tenet/policy"
 	"github.com/tenet-memory/tenet/store"
 	"github.com/tenet-memory/tenet/store/postgres"
@@ -74,8 +75,11 @@ func (a *app) memory(may access) (*memory.Memory, error) {
 	if a.opened != nil {
 		return a.opened.Memory, nil
 	}
+	emb, err := a.embedder()
+	if err != nil {
+		return nil, err
+	}
 	var e *engine
-	var err error
 	switch a.set.store.scheme {
 	case "sqlite":
 		if may == reads {
@@ -83,9 +87,9 @@ func (a *app) memory(may access) (*memory.Memory, error) {
 				return nil, tenet.Errorf(tenet.NotFound, "open", "there is no database at %s", a.set.store.path)
 			}
 		}
-		e, err = openSQLite(a.ctx, a.set, engineOptions{path: a.set.store.path})
+		e, err = openSQLite(a.ctx, a.set, engineOptions{path: a.set.store.path, embedder: emb})
 	case "postgres":
-		e, err = openPostgres(a.ctx, a.set)
+		e, err = openPostgres(a.ctx, a.set, emb)
 	default:
 		return nil, tenet.Errorf(tenet.Unavailable, "open", "store: %s is not built yet; use a file or postgres://", a.set.store.scheme)
 	}
@@ -96,11 +100,12 @@ func (a *app) memory(may access) (*memory.Memory, error) {
 	return e.Memory, nil
 }
 
-// engineOptions are what the demo sets beside the settings.
+// engineOptions are what the demo and the measurements set beside the settings.
 type engineOptions struct {
-	path   string
-	now    func() time.Time
-	secret []byte
+	path     string
+	now      func() time.Time
+	secret   []byte
+	embedder model.Embedder
 }
 
 func openSQLite(ctx context.Context, s settings, o engineOptions) (*engine, error) {
@@ -116,7 +121,7 @@ func openSQLite(ctx context.Context, s settings, o engineOptions) (*engine, erro
 
 // openPostgres opens a database that other processes may share, so the key
 // that its texts are sealed with comes from the configuration.
-func openPostgres(ctx context.Context, s settings) (*engine, error) {
+func openPostgres(ctx context.Context, s settings, emb model.Embedder) (*engine, error) {
 	if len(s.masterKey) == 0 {
 		return nil, tenet.Errorf(tenet.Invalid, "config", "master_key: PostgreSQL needs one, 64 hexadecimal digits, the same for every process")
 	}
@@ -124,7 +129,7 @@ func openPostgres(ctx context.Context, s settings) (*engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newEngine(ctx, s, db, engineOptions{secret: fenceSecret(s, "")})
+	return newEngine(ctx, s, db, engineOptions{secret: fenceSecret(s, ""), embedder: emb})
 }
 
 // database stands behind both ports of an engine.
@@ -139,7 +144,7 @@ func newEngine(ctx context.Context, s settings, db database, o engineOptions) (*
 	m, err := memory.Open(ctx, memory.Config{
 		Ledger: db, Sessions: db, Gate: book.gate, Actions: book.actions, SessionsOnly: !s.durable, Secret: o.secret,
 		SessionTTL: s.sessionTTL, EpisodeRetention: s.retention, Debounce: s.debounce, Lease: s.lease,
-		Screen: screen, Wish: wish, Now: o.now, Extractor: extractorOf(s.extractor, store.ReadOnly(db), o.now),
+		Screen: screen, Wish: wish, Now: o.now, Embedder: o.embedder, Extractor: extractorOf(s.extractor, store.ReadOnly(db), o.now),
 	})
 	if err != nil {
 		db.Close()

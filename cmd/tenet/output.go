@@ -33,6 +33,9 @@ func (a *app) print(v any, human func()) error {
 	return nil
 }
 
+// note tells the person at the terminal something beside the answer.
+func (a *app) note(text string) { fmt.Fprintf(a.err, "tenet: %s\n", text) }
+
 func (a *app) printf(format string, args ...any) { fmt.Fprintf(a.out, format, args...) }
 
 // fail reports an error: one line, or {"error": {...}} in JSON mode.

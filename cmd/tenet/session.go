@@ -196,13 +196,14 @@ type recallCmd struct {
 	Explain bool     `help:"Say for each hit why it is there."`
 	Session string   `help:"Recall in this session, which leaves a receipt there."`
 	Also    []string `sep:"none" help:"Search these too: project:ID, tenant." placeholder:"SUBJECT"`
+	Dormant bool     `name:"include-dormant" help:"Find what forgetting has taken out of the default results, too."`
 }
 
 func (c recallCmd) Run(a *app) error {
 	if c.K < 1 {
 		return tenet.Errorf(tenet.Invalid, "usage", "-k must be positive")
 	}
-	opts := memory.RecallOptions{K: c.K, Explain: c.Explain}
+	opts := memory.RecallOptions{K: c.K, Explain: c.Explain, Dormant: c.Dormant}
 	var found memory.Found
 	if c.Session != "" {
 		s, err := a.openSession(c.Session, nil, reads, true)
@@ -248,6 +249,9 @@ func (a *app) recalled(found []memory.Recalled) {
 		text := r.Text
 		if r.Speaker != "" {
 			text = r.Speaker + ": " + text
+		}
+		if r.Dormant {
+			text = "(dormant) " + text
 		}
 		rows = append(rows, []string{strconv.Itoa(i + 1), strconv.FormatFloat(r.Score, 'f', 3, 64), r.Tier.String(), r.Label.String(), stamp(r.Valid.From), text})
 		if r.Why != nil {

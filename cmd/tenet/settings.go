@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -45,6 +46,14 @@ var keys = []struct {
 	{"listen", "127.0.0.1:7766", false},
 	{"server", "", false},
 	{"api_key", "", true},
+	{"models", "", false},       // folder of installed models
+	{"embedder", "auto", false}, // or none, openai, or an installed model
+	{"embed_url", "", false},
+	{"embed_model", "", false},
+	{"embed_key", "", true},
+	{"embed_dim", "0", false}, // 0: ask the server at the start
+	{"embed_query_prefix", "", false},
+	{"embed_passage_prefix", "", false},
 	{"oidc_issuer", "", false},
 	{"oidc_audience", "", false},
 	{"oidc_tenant", "", false},
@@ -68,6 +77,7 @@ type settings struct {
 	debounce   time.Duration
 	lease      time.Duration
 	extractor  string
+	embedDim   int
 	masterKey  []byte
 	fence      []byte
 	policy     string
@@ -305,6 +315,12 @@ func (s *settings) check() error {
 		if *d, err = time.ParseDuration(v[name]); err != nil || *d < 0 {
 			return bad(name, "want a duration such as 720h")
 		}
+	}
+	if s.embedDim, err = strconv.Atoi(v["embed_dim"]); err != nil || s.embedDim < 0 {
+		return bad("embed_dim", "want a number")
+	}
+	if strings.ContainsAny(v["embedder"], `/\`) {
+		return bad("embedder", "want auto, none, openai or the name of an installed model")
 	}
 	if s.lease < time.Second {
 		return bad("lease", "want at least 1s")

