@@ -13,6 +13,7 @@ import (
 type shape struct {
 	code    tenet.Code
 	needles []string
+	signs   []byte // of each needle, a byte that few texts hold
 	re      *regexp.Regexp
 }
 
@@ -20,7 +21,11 @@ type shape struct {
 func shapes() []shape {
 	const roles = `(?:system|admin|administrator|developer|dev|root|assistant|operator|moderator|priority|emergency|superuser|instructions?|inst|sys|human|tool_call|function_call|security)`
 	mk := func(code tenet.Code, re string, needles ...string) shape {
-		return shape{code, needles, regexp.MustCompile(re)}
+		sh := shape{code: code, needles: needles, re: regexp.MustCompile(re)}
+		for _, n := range needles {
+			sh.signs = append(sh.signs, sign(n))
+		}
+		return sh
 	}
 	return []shape{
 		// Chat templates and role tags.
@@ -44,15 +49,29 @@ func shapes() []shape {
 	}
 }
 
+// sign is the byte of a needle that tells most: its first that is no letter.
+func sign(needle string) byte {
+	for i := range len(needle) {
+		if c := needle[i]; c < 'a' || c > 'z' {
+			return c
+		}
+	}
+	return needle[0]
+}
+
 // structural finds the shapes in a detection text.
 func (p *Policy) structural(text string, out []effectFinding) []effectFinding {
 	if !strings.ContainsAny(text, "<[{#*=:.|") {
 		return out
 	}
+	var has [256]bool
+	for i := range len(text) {
+		has[text[i]] = true
+	}
 	for i := range p.shapes {
 		sh := &p.shapes[i]
-		for _, n := range sh.needles {
-			if !strings.Contains(text, n) {
+		for k, n := range sh.needles {
+			if !has[sh.signs[k]] || !strings.Contains(text, n) {
 				continue
 			}
 			if m := sh.re.FindStringIndex(text); m != nil {

@@ -202,3 +202,15 @@ func TestTheBoundaryFromTheCommandLine(t *testing.T) {
 		t.Errorf("the lines: %s", b)
 	}
 }
+
+// The policy in the documentation is one that works.
+func TestTheDocumentedPolicyWorks(t *testing.T) {
+	doc, err := os.ReadFile(filepath.Join("..", "..", "docs", "boundary.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, text, _ := strings.Cut(string(doc), "```yaml\n")
+	text, _, _ = strings.Cut(text, "```")
+	s := newShell(t)
+	s.ok("policy", "test", s.write("p.yaml", text))
+}
