@@ -71,8 +71,8 @@ test:
 
 # The PostgreSQL backend and the stories on it, on a server started for them.
 test-postgres:
-	@TENET_TEST_REQUIRE="postgres pgbouncer" scripts/test-servers.sh run \
-		go test -count=1 -timeout 15m ./store/postgres ./memory -run 'Test'
+	@TENET_TEST_REQUIRE="postgres pgbouncer" scripts/test-servers.sh run sh -c \
+		'go test -count=1 -timeout 15m ./store/postgres && go test -count=1 -timeout 15m -run "TestStories|TestRacing|TestACrash|TestNobody" ./memory'
 
 # The same operations by hand in SQL beside the backend, on a server that flushes.
 bench-postgres:
