@@ -94,6 +94,9 @@ func (g *rulebook) place(c Case, label tenet.Label, origins []tenet.Origin, p *P
 			return found, nil
 		}
 	}
+	if cand.Tier == tenet.TierNote || cand.Multi {
+		found = append(found, similar(c, rec)...)
+	}
 	p.Insert = append([]tenet.Record{rec}, p.Insert...)
 	if cand.Tier == tenet.TierFact {
 		p.Needs.Grows = growth(c, p)

@@ -213,6 +213,11 @@ func (m *Memory) consolidate(ctx context.Context, l store.Lease) (Report, error)
 		ack.Code = tenet.Code(tenet.KindOf(err).String())
 		ack.NextDue = ack.Now.Add(retryAfter(l.Session.Attempts))
 		ack.Park = l.Session.Attempts+1 >= m.cfg.MaxAttempts
+		m.counts.pipeline.add(func(n *Pipeline) {
+			if n.Failures++; ack.Park {
+				n.GivenUp++
+			}
+		})
 	}
 	if ackErr := m.sessions.Ack(context.WithoutCancel(ctx), l, ack); err == nil {
 		err = ackErr
@@ -276,6 +281,7 @@ func (m *Memory) stage(ctx context.Context, s tenet.Session, cursor int64, ms []
 	if cs, err = m.forget(ctx, s.Scope, st.Messages, cs); err != nil {
 		return err
 	}
+	m.counts.pipeline.extracted(cs)
 	for i := range cs {
 		c := &cs[i]
 		c.Scope, c.Session = s.Scope, s.ID
@@ -362,6 +368,9 @@ func (m *Memory) judgeStaged(ctx context.Context, scope tenet.Scope, id tenet.Se
 		}
 		for _, a := range applied {
 			r.Verdicts = append(r.Verdicts, a.Verdict)
+		}
+		if ev := batch[0].Evidence; len(ev) > 0 {
+			m.counts.pipeline.visible(ev[0].RecordedAt, m.now())
 		}
 		m.giveWay(ctx, time.Since(began))
 	}

@@ -119,6 +119,9 @@ func (m *Memory) recalledLabels(ctx context.Context, c tenet.Candidate) ([]tenet
 // there is something there, so nothing is read twice and no writer can slip in
 // between.
 func (m *Memory) admit(ctx context.Context, cases []gate.Case) ([]store.Applied, error) {
+	if err := m.findSimilar(ctx, cases); err != nil {
+		return nil, err
+	}
 	ds := make([]gate.Decision, len(cases))
 	for i, k := range cases {
 		d, err := m.gate.Judge(k)

@@ -14,7 +14,8 @@ import (
 type counts struct {
 	recalls, served, denied atomic.Uint64
 
-	spoken atomic.Int64 // when somebody last used a session, in nanoseconds: background work gives way
+	pipeline pipeline
+	spoken   atomic.Int64 // when somebody last used a session, in nanoseconds: background work gives way
 
 	mu       sync.Mutex
 	verdicts map[verdictKind]uint64
@@ -35,7 +36,8 @@ type Counts struct {
 	Denied   uint64         `json:"denied"`
 	Verdicts []VerdictCount `json:"verdicts"`
 	// Lag is how long the session that was consolidated last had been due.
-	Lag time.Duration `json:"lag"`
+	Lag      time.Duration `json:"lag"`
+	Pipeline Pipeline      `json:"pipeline"`
 }
 
 // VerdictCount counts verdicts by outcome and first reason code.
@@ -48,7 +50,7 @@ type VerdictCount struct {
 // Counts returns the numbers as they stand.
 func (m *Memory) Counts() Counts {
 	c := &m.counts
-	out := Counts{Recalls: c.recalls.Load(), Served: c.served.Load(), Denied: c.denied.Load()}
+	out := Counts{Pipeline: c.pipeline.read(), Recalls: c.recalls.Load(), Served: c.served.Load(), Denied: c.denied.Load()}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	out.Lag = c.lag

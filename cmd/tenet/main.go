@@ -52,6 +52,9 @@ type grammar struct {
 	Gate        gateCmd        `cmd:"" help:"Look at what the gate refused."`
 	Policy      policyCmd      `cmd:"" help:"Check and test a policy file."`
 	Eval        evalCmd        `cmd:"" help:"Measure this build on a folder of data."`
+	Jobs        jobsCmd        `cmd:"" help:"Look after consolidation: what waits, failed or was given up."`
+	Conflicts   conflictsCmd   `cmd:"" help:"List what says nearly the same and may contradict itself."`
+	Reextract   reextractCmd   `cmd:"" help:"Extract again from the turns that are kept, and show or apply the difference."`
 	Doc         docCmd         `cmd:"" help:"Keep documents: files that an agent files for itself."`
 	Checkpoint  checkpointCmd  `cmd:"" help:"Keep and resume where a run stands."`
 	Effect      effectCmd      `cmd:"" help:"Carry external side effects out at most once unasked."`

@@ -1,0 +1,230 @@
+package main
+
+import (
+	"fmt"
+	"sort"
+	"strconv"
+	"time"
+
+	"github.com/tenet-memory/tenet"
+	"github.com/tenet-memory/tenet/memory"
+	"github.com/tenet-memory/tenet/store"
+)
+
+// pipeline is the engine and its operator: what looks after consolidation
+// works on the database, not through a server.
+func (a *app) pipeline() (*memory.Memory, *memory.Operator, error) {
+	if a.set.values["server"] != "" {
+		return nil, nil, tenet.Errorf(tenet.Unavailable, "pipeline", "this works on the database; leave --server out")
+	}
+	scope, err := a.scope()
+	if err != nil {
+		return nil, nil, err
+	}
+	by, err := a.principal(tenet.Operator)
+	if err != nil {
+		return nil, nil, err
+	}
+	m, err := a.memory(reads)
+	if err != nil {
+		return nil, nil, err
+	}
+	o, err := m.Operator(by, scope)
+	return m, o, err
+}
+
+type jobsCmd struct {
+	List  jobsListCmd  `cmd:"" help:"List the tenant's sessions that are not consolidated to the end, failures first."`
+	Show  jobsShowCmd  `cmd:"" help:"Show where one session stands, with a verdict for each item."`
+	Retry jobsRetryCmd `cmd:"" help:"Give a session that was given up a new row of attempts."`
+	Drop  jobsDropCmd  `cmd:"" help:"Give up what a session has not consolidated; the audit chain says so."`
+	Stats jobsStatsCmd `cmd:"" help:"Count writes, verdicts, supersession, corroboration and the queue."`
+}
+
+type jobsListCmd struct {
+	Skip  int `help:"Skip this many."`
+	Limit int `help:"At most this many." default:"100"`
+}
+
+func (c jobsListCmd) Run(a *app) error {
+	_, o, err := a.pipeline()
+	if err != nil {
+		return err
+	}
+	jobs, err := o.Jobs(a.ctx, c.Skip, c.Limit)
+	if err != nil {
+		return err
+	}
+	return a.print(map[string]any{"jobs": orEmpty(jobs)}, func() {
+		var rows [][]string
+		for _, j := range jobs {
+			rows = append(rows, []string{
+				string(j.State), j.Scope.String(), string(j.Session), strconv.FormatInt(j.Messages, 10), strconv.Itoa(j.Attempts), dash(string(j.Code)), stamp(j.DueAt),
+			})
+		}
+		a.table("STATE|SCOPE|SESSION|MESSAGES|ATTEMPTS|LAST|DUE", rows)
+	})
+}
+
+type jobsShowCmd struct {
+	Session string `arg:"" help:"The session's id."`
+	After   string `help:"Only verdicts after this candidate." placeholder:"CANDIDATE"`
+	Limit   int    `help:"At most this many verdicts." default:"100"`
+}
+
+func (c jobsShowCmd) Run(a *app) error {
+	m, _, err := a.pipeline()
+	if err != nil {
+		return err
+	}
+	scope, err := a.scope()
+	if err != nil {
+		return err
+	}
+	by, err := a.principal(tenet.Operator)
+	if err != nil {
+		return err
+	}
+	s, err := m.Status(a.ctx, by, scope, tenet.SessionID(c.Session), tenet.CandidateID(c.After), c.Limit)
+	if err != nil {
+		return err
+	}
+	return a.print(s, func() {
+		a.printf("%s: %s, %d messages and %d candidates wait\n", printable(c.Session), s.State, s.Messages, s.Staged)
+		var rows [][]string
+		for _, v := range s.Verdicts {
+			rows = append(rows, []string{string(v.Candidate), v.Outcome.String(), v.Tier.String(), dash(printable(v.Key)), dash(codes(v.Codes))})
+		}
+		a.table("CANDIDATE|OUTCOME|TIER|KEY|CODES", rows)
+	})
+}
+
+type jobsRetryCmd struct {
+	Session string `arg:"" help:"The session's id."`
+}
+
+func (c jobsRetryCmd) Run(a *app) error {
+	_, o, err := a.pipeline()
+	if err != nil {
+		return err
+	}
+	if err := o.Retry(a.ctx, tenet.SessionID(c.Session)); err != nil {
+		return err
+	}
+	return a.print(map[string]any{"session": c.Session, "due": true}, func() { a.printf("%s is due again\n", printable(c.Session)) })
+}
+
+type jobsDropCmd struct {
+	Session string `arg:"" help:"The session's id."`
+	Why     string `required:"" help:"The reason, for the audit chain."`
+}
+
+func (c jobsDropCmd) Run(a *app) error {
+	_, o, err := a.pipeline()
+	if err != nil {
+		return err
+	}
+	n, err := o.Drop(a.ctx, tenet.SessionID(c.Session), c.Why)
+	if err != nil {
+		return err
+	}
+	return a.print(map[string]any{"session": c.Session, "skipped": n}, func() {
+		a.printf("%s: %d messages are skipped; they stay in its log\n", printable(c.Session), n)
+	})
+}
+
+type jobsStatsCmd struct{}
+
+func (jobsStatsCmd) Run(a *app) error {
+	_, o, err := a.pipeline()
+	if err != nil {
+		return err
+	}
+	s, err := o.Stats(a.ctx)
+	if err != nil {
+		return err
+	}
+	return a.print(s, func() {
+		a.printf("%d entries from %s to %s\n", s.Entries, stamp(s.First), stamp(s.Last))
+		a.counted("actions", s.Actions)
+		a.counted("outcomes", s.Outcomes)
+		a.counted("codes", s.Codes)
+		a.printf("superseded %.3f and corroborated %.3f of what was kept\n", s.Supersession, s.Corroboration)
+		a.printf("queue: %d waiting, %d failing, %d given up; the oldest has been due for %s\n", s.Waiting, s.Failing, s.Dead, s.QueueAge.Round(time.Second))
+	})
+}
+
+func (a *app) counted(what string, n map[string]uint64) {
+	names := make([]string, 0, len(n))
+	for name := range n {
+		names = append(names, name)
+	}
+	sort.Strings(names)
+	for _, name := range names {
+		a.printf("  %-9s %-28s %d\n", what, name, n[name])
+	}
+}
+
+type conflictsCmd struct {
+	All bool `help:"Clusters without a possible conflict, too."`
+}
+
+func (c conflictsCmd) Run(a *app) error {
+	_, o, err := a.pipeline()
+	if err != nil {
+		return err
+	}
+	list := o.Conflicts
+	if c.All {
+		list = o.Clusters
+	}
+	clusters, err := list(a.ctx)
+	if err != nil {
+		return err
+	}
+	return a.print(map[string]any{"clusters": orEmpty(clusters)}, func() {
+		for _, cl := range clusters {
+			a.printf("cluster %s\n", cl.ID)
+			for _, r := range cl.Records {
+				a.printf("  %s %s %s [%s, since %s] %s\n", r.Tier, dash(printable(r.Key)), printable(r.Text), r.Label, stamp(r.Valid.From), r.ID)
+			}
+			for _, p := range cl.Conflicts {
+				a.printf("  possible conflict: %s and %s\n", p[0], p[1])
+			}
+		}
+		if len(clusters) == 0 {
+			a.printf("nothing similar is in doubt\n")
+		}
+	})
+}
+
+type reextractCmd struct {
+	Since     moment `help:"Only turns said since then (default all)." placeholder:"TIME"`
+	Extractor string `help:"rules or verbatim." enum:"rules,verbatim" default:"rules"`
+	Commit    bool   `help:"Apply the difference; without it, it is only shown."`
+}
+
+func (c reextractCmd) Run(a *app) error {
+	_, o, err := a.pipeline()
+	if err != nil {
+		return err
+	}
+	facts, _ := a.opened.db.(store.Reader) // every database is one
+	r, err := o.Reextract(a.ctx, extractorOf(c.Extractor, facts, nil), c.Since.Time, c.Commit)
+	if err != nil {
+		return err
+	}
+	return a.print(r, func() {
+		a.printf("%s over %d turns of %d sessions: %d the same, %d new, %d no longer derived, %d ends not repeated\n",
+			r.Extractor, r.Messages, r.Sessions, r.Same, len(r.Added), len(r.Removed), r.Skipped)
+		for _, cand := range r.Added {
+			a.printf("  + %s\n", printable(fmt.Sprint(cand.Key, " ", cand.Text)))
+		}
+		for _, rec := range r.Removed {
+			a.printf("  - %s [%s]\n", printable(fmt.Sprint(rec.Key, " ", rec.Text)), rec.ID)
+		}
+		if !r.Committed {
+			a.printf("nothing is changed; --commit applies it\n")
+		}
+	})
+}
