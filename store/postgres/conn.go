@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -286,9 +285,12 @@ func (c conn) try(ctx context.Context, begin string, f func(conn) error) (again 
 	}
 	committed := false
 	err = t.flush(statement{query: `COMMIT`, tag: func(tag pgconn.CommandTag) { committed = tag.String() == "COMMIT" }})
-	if err == nil && !committed {
-		err = tenet.Errorf(tenet.Internal, "commit", "the transaction was undone")
+	switch {
+	case committed: // whatever became of the connection afterwards
+		return false, nil
+	case err == nil:
+		return false, tenet.Errorf(tenet.Internal, "commit", "the transaction was undone")
 	}
-	var pe *pgconn.PgError
-	return errors.As(err, &pe) && retriable(err), err
+	// A connection that was lost here may have been lost after the commit.
+	return undone(err), err
 }

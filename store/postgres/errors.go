@@ -144,8 +144,13 @@ func isClosed(err error) bool {
 // retriable reports whether the same transaction may succeed when it is begun
 // again.
 func retriable(err error) bool {
+	return undone(err) || lost(err)
+}
+
+// undone reports whether the database itself undid the transaction.
+func undone(err error) bool {
 	c := codeOf(err)
-	return c == serializationFailure || c == deadlockDetected || lost(err)
+	return c == serializationFailure || c == deadlockDetected
 }
 
 // pause waits a random while, longer the more often it was in vain.
