@@ -96,6 +96,7 @@ func New(c Config) (*API, error) {
 	}))
 	a.router.MethodNotAllowed(a.methodNotAllowed)
 	a.sessionRoutes()
+	a.statusRoutes()
 	a.runRoutes()
 	a.factRoutes()
 	a.documentRoutes()

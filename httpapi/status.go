@@ -1,0 +1,37 @@
+package httpapi
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/tenet-memory/tenet"
+	"github.com/tenet-memory/tenet/memory"
+)
+
+type statusAsked struct {
+	Session string `path:"session" minLength:"1" maxLength:"256"`
+	After   string `query:"after" maxLength:"256" doc:"verdicts after this candidate"`
+	Limit   int    `query:"limit" minimum:"1" maximum:"1000" doc:"default 100"`
+}
+
+type proposalAsked struct {
+	Session string `path:"session" minLength:"1" maxLength:"256"`
+	ID      string `path:"id" minLength:"1" maxLength:"256"`
+}
+
+// statusRoutes say what became of what was accepted.
+func (a *API) statusRoutes() {
+	const base = "/sessions/{session}"
+	notFound := []int{http.StatusNotFound}
+	add(a, operation{id: "sessionStatus", method: "GET", path: base + "/status", who: hotPath, also: notFound,
+		summary: "Where the conversation's consolidation stands, with a verdict for each item that has one"},
+		func(ctx context.Context, c call, r *statusAsked) (memory.Status, error) {
+			orElse(&r.Limit, 100)
+			return a.mem.Status(ctx, c.by, c.scope, tenet.SessionID(r.Session), tenet.CandidateID(r.After), r.Limit)
+		})
+	add(a, operation{id: "proposal", method: "GET", path: base + "/proposals/{id}", who: hotPath, also: notFound,
+		summary: "What was decided about a proposal; not found while it waits for consolidation"},
+		func(ctx context.Context, c call, r *proposalAsked) (tenet.Verdict, error) {
+			return a.mem.Verdict(ctx, c.by, c.scope, tenet.CandidateID(r.ID))
+		})
+}
