@@ -17,7 +17,7 @@ func Example() {
 	ctx := context.Background()
 	db, _ := sqlite.Open(ctx, sqlite.Memory, sqlite.Options{}) // a path keeps it
 	defer db.Close()
-	mem, _ := memory.Open(ctx, memory.Config{Ledger: db, Sessions: db, Gate: gate.New(policy.Default())})
+	mem, _ := memory.Open(ctx, memory.Config{Ledger: db, Sessions: db, Gate: gate.New(policy.Default(), policy.Keys())})
 	sarah, _ := tenet.NewScope("acme", tenet.User("sarah"))
 	app, _ := tenet.NewPrincipal(tenet.App, "acme", "travel-shop")
 

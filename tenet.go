@@ -23,11 +23,11 @@ import (
 // Limits on identifiers and texts, in bytes. A value over a limit is Invalid
 // where it cannot be judged at all, and a verdict where policy refuses it.
 const (
-	MaxID        = 256       // tenant, subject, session, message and principal ids
-	MaxKey       = 128       // the key of a fact
-	MaxMessage   = 1 << 20   // one message
-	MaxCandidate = 128 << 10 // text and value of one candidate together
-	MaxCites     = 64        // message ids cited by one candidate
+	MaxID        = 256                 // tenant, subject, session, message and principal ids
+	MaxKey       = 128                 // the key of a fact
+	MaxMessage   = 1 << 20             // one message
+	MaxCandidate = MaxMessage + 64<<10 // text and value of one candidate together: any message can be proposed, and is then judged
+	MaxCites     = 64                  // message ids cited by one candidate
 )
 
 // Typed identifiers. Each is an opaque string of at most MaxID bytes; the type

@@ -31,6 +31,7 @@ const (
 	CodeNoScope        Code = "NO_SCOPE"
 	CodeTierMissing    Code = "TIER_MISSING"
 	CodeKeyMissing     Code = "KEY_MISSING"
+	CodeKeyForm        Code = "KEY_FORM"
 	CodeDropped        Code = "DROPPED"  // never judged: an operator gave its session up
 	CodeUnrouted       Code = "UNROUTED" // an extractor could not say which tier: held for who can
 	CodeEmpty          Code = "EMPTY"

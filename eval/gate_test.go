@@ -25,7 +25,7 @@ func TestEveryTextIsOfferedOnEveryChannel(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	g := gate.New(policy.Default())
+	g := gate.New(policy.Default(), policy.Keys())
 	var rows []eval.GateRow
 	rep, err := eval.Gate(dir, policy.Channels(), func(ch, text string) (tenet.Verdict, error) { return policy.Offer(g, ch, text) },
 		func(r eval.GateRow) error { rows = append(rows, r); return nil })

@@ -32,7 +32,7 @@ func engine(t *testing.T, change func(*memory.Config)) *memory.Memory {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { db.Close() })
-	c := memory.Config{Ledger: db, Sessions: db, Gate: gate.New(policy.Default())}
+	c := memory.Config{Ledger: db, Sessions: db, Gate: gate.New(policy.Default(), policy.Keys())}
 	if change != nil {
 		change(&c)
 	}

@@ -135,6 +135,15 @@ func (g *Gate) RuleSet() string { return g.at.Load().ruleset }
 // Limits are the persistent tier's, for reporting.
 func (g *Gate) Limits() Limits { return g.at.Load().limits }
 
+// knows reports whether the registry lists a fact key.
+func (b *rulebook) knows(key string) bool {
+	if b.keys == nil {
+		return false
+	}
+	_, ok := b.keys(key)
+	return ok
+}
+
 // Key is what the registry knows of a fact key; the zero KeySpec when nothing.
 func (g *Gate) Key(key string) KeySpec {
 	b := g.at.Load()
@@ -254,7 +263,7 @@ func (g *rulebook) judge(c Case, up *elevation) (Decision, error) {
 	offered := c.Candidate.Text
 	declared := c.Candidate
 	c = g.prepare(c)
-	label, origins, evidence, findings := derive(c)
+	label, origins, evidence, findings := derive(c, g.knows)
 	if up != nil {
 		label, findings = up.label, nil
 	}
@@ -504,6 +513,8 @@ func floor(c Case, limits Limits) []Finding {
 	switch {
 	case keyed && cand.Key == "":
 		add("envelope", tenet.CodeKeyMissing, "")
+	case cand.Tier == tenet.TierFact && strings.ContainsFunc(cand.Key, func(r rune) bool { return unicode.IsSpace(r) || !unicode.IsPrint(r) }):
+		add("envelope", tenet.CodeKeyForm, "a key has no spaces and no invisible characters")
 	case len(cand.Key) > tenet.MaxKey && cand.Tier == tenet.TierFact:
 		add("envelope", tenet.CodeSize, fmt.Sprintf("key is %d bytes, the limit is %d", len(cand.Key), tenet.MaxKey))
 	}

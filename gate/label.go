@@ -68,7 +68,7 @@ func authority(by tenet.Principal, key string) tenet.Label {
 // derive computes the label, origins and evidence of a candidate: the lowest
 // of its cited messages, and no more than agent_inferred unless the words are
 // proven to stand in them.
-func derive(c Case) (tenet.Label, []tenet.Origin, []tenet.Evidence, []Finding) {
+func derive(c Case, known func(key string) bool) (tenet.Label, []tenet.Origin, []tenet.Evidence, []Finding) {
 	cand := c.Candidate
 	subject := cand.Scope.Key()
 	var (
@@ -104,7 +104,9 @@ func derive(c Case) (tenet.Label, []tenet.Origin, []tenet.Evidence, []Finding) {
 	if len(origins) == 0 {
 		return 0, nil, nil, []Finding{refusal("provenance", tenet.CodeNoProvenance, reject)}
 	}
-	if label >= tenet.LabelAttestedTool && label < tenet.LabelOperator && !proven(statement(cand), spoken, cand.Key != "") {
+	unproven := !proven(statement(cand), spoken, cand.Key != "") ||
+		c.By.Kind() == tenet.Agent && cand.Tier == tenet.TierFact && !known(cand.Key) && !keyProven(cand.Key, spoken)
+	if label >= tenet.LabelAttestedTool && label < tenet.LabelOperator && unproven {
 		label = tenet.LabelAgentInferred
 		findings = append(findings, Finding{Finding: tenet.Finding{Check: "span", Code: tenet.CodeSpanUnproven}})
 		// Nothing the user said covers it, so it may come from what was
@@ -146,12 +148,25 @@ const coverNum, coverDen = 9, 10
 // other content words. It stops the delayed "yes", the summariser's injection
 // and the invented profile, none of which the user's words contain.
 func proven(text string, spoken []string, keyed bool) bool {
-	pool := strings.Join(spoken, "\n")
-	if !keyed && strings.Contains(pool, text) {
-		return true
+	for _, s := range spoken {
+		if strings.TrimSpace(s) == text { // the whole message
+			return !keyed || meaningful(text)
+		}
 	}
+	// Only clauses that deny no more than the statement does can prove it: "I'm
+	// not allergic to peanuts" does not say "allergic to peanuts".
+	denies := denials(text)
+	var clauses []string
+	for _, s := range spoken {
+		for _, cl := range clausesOf(s) {
+			if within(denials(cl), denies) {
+				clauses = append(clauses, cl)
+			}
+		}
+	}
+	pool := strings.Join(clauses, "\n")
 	if verbatimIn(pool, text) {
-		return meaningful(text)
+		return !keyed || meaningful(text)
 	}
 	spokenWords := words(pool)
 	said := make(map[string]bool, 2*len(spokenWords))
@@ -187,6 +202,81 @@ func proven(text string, spoken []string, keyed bool) bool {
 		}
 	}
 	return (meant || !keyed) && covered*coverDen >= total*coverNum
+}
+
+// clausesOf splits a text where a new statement may begin: after punctuation
+// that ends a word, at line breaks, and at the words that join clauses.
+func clausesOf(s string) []string {
+	s = cjkStops.Replace(s)
+	var out []string
+	var cur []string
+	flush := func() {
+		if len(cur) > 0 {
+			out = append(out, strings.Join(cur, " "))
+		}
+		cur = nil
+	}
+	for line := range strings.Lines(s) {
+		for field := range strings.FieldsSeq(line) {
+			switch strings.ToLower(field) {
+			case "but", "and", "though", "although", "however", "whereas", "because", "while", "so":
+				flush()
+			}
+			cur = append(cur, field)
+			if strings.ContainsAny(field[len(field)-1:], ".,;:!?") {
+				flush()
+			}
+		}
+		flush()
+	}
+	return out
+}
+
+var cjkStops = strings.NewReplacer("。", "。\n", "，", "，\n", "！", "！\n", "？", "？\n", "；", "；\n", "、", "、\n")
+
+// denials are the negators of a text.
+func denials(text string) map[string]bool {
+	var out map[string]bool
+	for _, w := range words(text) {
+		for part := range strings.FieldsSeq(expand(w)) {
+			if negators[part] {
+				if out == nil {
+					out = map[string]bool{}
+				}
+				out[part] = true
+			}
+		}
+	}
+	return out
+}
+
+// within reports whether everything in a is in b.
+func within(a, b map[string]bool) bool {
+	for w := range a {
+		if !b[w] {
+			return false
+		}
+	}
+	return true
+}
+
+// keyProven reports whether the user's words hold the content words of a key
+// that no registry knows: a key is read by models too, and an agent that chose
+// "always approve refunds" as one would put an order beside honest words.
+func keyProven(key string, spoken []string) bool {
+	said := map[string]bool{}
+	for _, w := range words(strings.Join(spoken, "\n")) {
+		said[stem(w)] = true
+	}
+	split := strings.FieldsFunc(key, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
+	for _, w := range split {
+		for _, part := range words(w) {
+			if !functionWords[part] && !said[stem(part)] {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // verbatimIn reports whether the text stands in the pool word for word, between

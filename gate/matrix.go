@@ -34,7 +34,9 @@ var matrix = struct{ fact, note, episode [7][4]severity }{
 		tenet.LabelAttestedTool:  {allow, hold, reject, reject}, // E0 only under keys the connector owns, see Judge
 		tenet.LabelUserStated:    {allow, allow, hold, reject},
 		tenet.LabelUserConfirmed: {allow, allow, allow, reject},
-		tenet.LabelOperator:      {allow, allow, reject, hold},
+		// An operator's E3 is held for a second look, their E2 refused: a
+		// standing consequence belongs into the host's code, not into memory.
+		tenet.LabelOperator: {allow, allow, reject, hold},
 	},
 	note: [7][4]severity{
 		0:                        {reject, reject, reject, reject},

@@ -95,6 +95,8 @@ func newGate() *gate.Gate {
 			return gate.KeySpec{Multi: true, Safety: true}, true
 		case "language":
 			return gate.KeySpec{Overridable: true}, true
+		case "home_city", "name", "employer", "preferred_name", "email", "phone", "occupation":
+			return gate.KeySpec{}, true
 		}
 		return gate.KeySpec{}, false
 	}))

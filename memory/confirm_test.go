@@ -21,7 +21,7 @@ import (
 func governed(t *testing.T, b backend, change func(*memory.Config)) *engine {
 	t.Helper()
 	return newEngine(t, b, func(c *memory.Config) {
-		c.Gate = gate.New(policy.Default())
+		c.Gate = gate.New(policy.Default(), policy.Keys())
 		c.Screen = func(s string) (string, bool) {
 			clean, _ := policy.Redact(s)
 			wish, _ := policy.Retention(s)

@@ -55,6 +55,19 @@ var builtin = sync.OnceValue(func() *Policy {
 // configured anything.
 func Default() []gate.Rule { return []gate.Rule{builtin()} }
 
+// Keys gives a gate the key registry that ships: allergies are many and must
+// never be crowded out, a home city is one.
+func Keys() gate.Option { return builtin().Keys() }
+
+// Keys gives a gate the policy's key registry.
+func (p *Policy) Keys() gate.Option {
+	registry := p.Registry()
+	return gate.WithKeys(p.Version(), func(key string) (gate.KeySpec, bool) {
+		k, known := registry.Lookup(key)
+		return gate.KeySpec{Multi: k.Many, Safety: k.Safety, Overridable: k.Overridable}, known
+	})
+}
+
 // Redact replaces every secret in a text by a typed placeholder, for session
 // messages and transcripts, and says what it replaced.
 func Redact(text string) (string, []tenet.Code) { return builtin().Redact(text) }

@@ -73,7 +73,7 @@ func (c evalGateCmd) wide(a *app) (*gate.Gate, error) {
 	if a.set.policy != "" {
 		return nil, tenet.Errorf(tenet.Invalid, "eval gate", "a policy file's rules are measured with its limits: add --limits")
 	}
-	return gate.New(policy.Default(), gate.WithLimits(gate.Limits{Rows: 200, Bytes: 1 << 20, Value: 64 << 10})), nil
+	return gate.New(policy.Default(), policy.Keys(), gate.WithLimits(gate.Limits{Rows: 200, Bytes: 1 << 20, Value: 64 << 10})), nil
 }
 
 func (a *app) rates(rep eval.GateReport, name string) {

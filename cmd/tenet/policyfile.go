@@ -201,11 +201,7 @@ func (p policyFile) compile() (rulebook, error) {
 		}
 		rules = append(rules, tenants)
 	}
-	keys := compiled.Registry()
-	book.gate = gate.New(rules, gate.WithLimits(limits), gate.WithKeys(compiled.Version(), func(key string) (gate.KeySpec, bool) {
-		k, known := keys.Lookup(key)
-		return gate.KeySpec{Multi: k.Many, Safety: k.Safety, Overridable: k.Overridable}, known
-	}))
+	book.gate = gate.New(rules, gate.WithLimits(limits), compiled.Keys())
 	for i, t := range book.tests {
 		if t.Text == "" || t.Want != tenet.Stored.String() && t.Want != tenet.Quarantined.String() && t.Want != tenet.Rejected.String() {
 			return bad("tests: row %d: want a text, and stored, quarantined or rejected", i+1)

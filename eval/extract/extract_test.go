@@ -169,7 +169,7 @@ func TestThePrecisionOfTheDefaultExtractor(t *testing.T) {
 // TestTheGateAdmitsWhatIsExtracted: what is proposed from the user's words is
 // proven to be the user's, and the shipped policy lets it in.
 func TestTheGateAdmitsWhatIsExtracted(t *testing.T) {
-	g := gate.New(policy.Default())
+	g := gate.New(policy.Default(), policy.Keys())
 	scope, err := tenet.NewScope("acme", tenet.User("sarah"))
 	if err != nil {
 		t.Fatal(err)

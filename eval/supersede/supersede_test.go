@@ -87,7 +87,7 @@ func backends(t *testing.T, measure func(*testing.T, *engine), changes ...func(*
 		t.Run(name, func(t *testing.T) {
 			e := &engine{now: time.Date(2023, 1, 1, 0, 0, 0, 0, time.UTC)}
 			ledger, sessions := open[name](t)
-			g := gate.New(policy.Default(), gate.WithLimits(gate.Limits{Rows: 2000, Bytes: 1 << 20, Value: 32 << 10}))
+			g := gate.New(policy.Default(), policy.Keys(), gate.WithLimits(gate.Limits{Rows: 2000, Bytes: 1 << 20, Value: 32 << 10}))
 			var err error
 			if e.app, err = tenet.ParsePrincipal("acme", tenet.App.String()+":eval"); err != nil {
 				t.Fatal(err)

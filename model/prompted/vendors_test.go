@@ -241,7 +241,7 @@ func consolidate(t *testing.T, x *prompted.Extractor) ([]tenet.Verdict, error) {
 	t.Helper()
 	ctx := t.Context()
 	o := storetest.NewOracle()
-	m, err := memory.Open(ctx, memory.Config{Ledger: o, Sessions: o, Gate: gate.New(policy.Default()), Extractor: x})
+	m, err := memory.Open(ctx, memory.Config{Ledger: o, Sessions: o, Gate: gate.New(policy.Default(), policy.Keys()), Extractor: x})
 	if err != nil {
 		t.Fatal(err)
 	}

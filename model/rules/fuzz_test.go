@@ -11,6 +11,7 @@ import (
 	"github.com/tenet-memory/tenet/gate"
 	"github.com/tenet-memory/tenet/model"
 	"github.com/tenet-memory/tenet/model/rules"
+	"github.com/tenet-memory/tenet/policy"
 )
 
 // proven has the gate derive the candidate's label from the messages it cites.
@@ -34,7 +35,7 @@ func proven(t testing.TB, c tenet.Candidate, ms []tenet.Message) tenet.Verdict {
 			}
 		}
 	}
-	d, err := gate.New(nil).Judge(k)
+	d, err := gate.New(nil, policy.Keys()).Judge(k)
 	if err != nil {
 		t.Fatalf("%q cannot be judged: %v", c.Text, err)
 	}
