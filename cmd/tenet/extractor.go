@@ -8,20 +8,36 @@ import (
 
 	"github.com/tenet-memory/tenet"
 	"github.com/tenet-memory/tenet/model"
+	"github.com/tenet-memory/tenet/model/anthropic"
+	"github.com/tenet-memory/tenet/model/openai"
+	"github.com/tenet-memory/tenet/model/prompted"
 	"github.com/tenet-memory/tenet/model/rules"
 	"github.com/tenet-memory/tenet/store"
 )
 
 // extractorOf is the extractor that the settings name. The rules read "yesterday"
 // in the subject's time zone, which the ledger may know.
-func extractorOf(name string, facts store.Reader, now func() time.Time) model.Extractor {
-	if name == "verbatim" {
+func extractorOf(name string, values map[string]string, facts store.Reader, now func() time.Time) model.Extractor {
+	switch name {
+	case "verbatim":
 		return model.Verbatim{}
+	case "anthropic", "openai":
+		if x, err := modelExtractor(name, values); err == nil { // load has tried
+			return x
+		}
 	}
 	if now == nil {
 		now = time.Now
 	}
 	return rules.Extractor{Zone: func(scope tenet.Scope) *time.Location { return zoneOf(facts, scope, now()) }}
+}
+
+// modelExtractor asks the configured model.
+func modelExtractor(name string, v map[string]string) (*prompted.Extractor, error) {
+	if name == "anthropic" {
+		return anthropic.New(anthropic.Config{APIKey: v["extractor_key"], Model: v["extractor_model"], BaseURL: v["extractor_url"]})
+	}
+	return openai.NewExtractor(openai.ExtractorConfig{APIKey: v["extractor_key"], Model: v["extractor_model"], BaseURL: v["extractor_url"]})
 }
 
 // zoneOf is what the subject's timezone fact names, UTC when there is none that

@@ -43,3 +43,21 @@ func TestTheExtractorIsConfigured(t *testing.T) {
 		t.Errorf("an unknown extractor: %s", r.err)
 	}
 }
+
+// TestAModelThatIsAwayLosesNothing: the session stays due, and says why.
+func TestAModelThatIsAwayLosesNothing(t *testing.T) {
+	s := newShell(t)
+	s.env = map[string]string{"TENET_EXTRACTOR": "openai"}
+	s.fails(tenet.Invalid, "config", "check") // no model, no server
+	s.env = map[string]string{"TENET_EXTRACTOR": "openai", "TENET_EXTRACTOR_MODEL": "m", "TENET_EXTRACTOR_URL": "http://127.0.0.1:1/v1"}
+	s.ok("session", "append", "chat", "--user", "sarah", "--role", "user", "I'm allergic to shellfish.")
+	s.fails(tenet.Unavailable, "consolidate", "chat", "--user", "sarah")
+	if out := s.ok("jobs", "list", "--user", "sarah"); !strings.Contains(out, "failing") || !strings.Contains(out, "unavailable") {
+		t.Error(out)
+	}
+	s.env = map[string]string{}
+	s.ok("consolidate", "chat", "--user", "sarah")
+	if out := s.ok("facts", "--user", "sarah"); !strings.Contains(out, "shellfish") {
+		t.Error(out)
+	}
+}

@@ -144,7 +144,7 @@ func newEngine(ctx context.Context, s settings, db database, o engineOptions) (*
 	m, err := memory.Open(ctx, memory.Config{
 		Ledger: db, Sessions: db, Gate: book.gate, Actions: book.actions, SessionsOnly: !s.durable, Secret: o.secret,
 		SessionTTL: s.sessionTTL, EpisodeRetention: s.retention, Debounce: s.debounce, Lease: s.lease,
-		Screen: screen, Wish: wish, Now: o.now, Embedder: o.embedder, Extractor: extractorOf(s.extractor, store.ReadOnly(db), o.now),
+		Screen: screen, Wish: wish, Now: o.now, Embedder: o.embedder, Extractor: extractorOf(s.extractor, s.values, store.ReadOnly(db), o.now),
 	})
 	if err != nil {
 		db.Close()

@@ -200,7 +200,7 @@ func (c conflictsCmd) Run(a *app) error {
 
 type reextractCmd struct {
 	Since     moment `help:"Only turns said since then (default all)." placeholder:"TIME"`
-	Extractor string `help:"rules or verbatim." enum:"rules,verbatim" default:"rules"`
+	Extractor string `help:"rules, verbatim, or the configured model as anthropic or openai." enum:"rules,verbatim,anthropic,openai" default:"rules"`
 	Commit    bool   `help:"Apply the difference; without it, it is only shown."`
 }
 
@@ -210,7 +210,7 @@ func (c reextractCmd) Run(a *app) error {
 		return err
 	}
 	facts, _ := a.opened.db.(store.Reader) // every database is one
-	r, err := o.Reextract(a.ctx, extractorOf(c.Extractor, facts, nil), c.Since.Time, c.Commit)
+	r, err := o.Reextract(a.ctx, extractorOf(c.Extractor, a.set.values, facts, nil), c.Since.Time, c.Commit)
 	if err != nil {
 		return err
 	}

@@ -38,11 +38,14 @@ var keys = []struct {
 	{"session_ttl", "0s", false},
 	{"episode_retention", "0s", false},
 	{"debounce", "30s", false},
-	{"extractor", "rules", false}, // or verbatim
-	{"policy", "", false},         // a policy file; see tenet policy check
-	{"root_log", "", false},       // where the server appends signed audit roots
-	{"root_key", "", false},       // file with the key that signs them (default: root_log with .key)
-	{"lease", "15s", false},       // short: a killed command's session is free again soon
+	{"extractor", "rules", false}, // or verbatim, anthropic, openai
+	{"extractor_model", "", false},
+	{"extractor_url", "", false},
+	{"extractor_key", "", true},
+	{"policy", "", false},   // a policy file; see tenet policy check
+	{"root_log", "", false}, // where the server appends signed audit roots
+	{"root_key", "", false}, // file with the key that signs them (default: root_log with .key)
+	{"lease", "15s", false}, // short: a killed command's session is free again soon
 	{"listen", "127.0.0.1:7766", false},
 	{"server", "", false},
 	{"api_key", "", true},
@@ -308,8 +311,12 @@ func (s *settings) check() error {
 	}
 	switch s.extractor = v["extractor"]; s.extractor {
 	case "rules", "verbatim":
+	case "anthropic", "openai":
+		if _, err := modelExtractor(s.extractor, v); err != nil {
+			return bad("extractor", "it needs extractor_key, or extractor_url for a local server, and for openai extractor_model")
+		}
 	default:
-		return bad("extractor", "want rules or verbatim")
+		return bad("extractor", "want rules, verbatim, anthropic or openai")
 	}
 	for name, d := range map[string]*time.Duration{"session_ttl": &s.sessionTTL, "episode_retention": &s.retention, "debounce": &s.debounce, "lease": &s.lease} {
 		if *d, err = time.ParseDuration(v[name]); err != nil || *d < 0 {
