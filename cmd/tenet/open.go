@@ -157,14 +157,28 @@ func newEngine(ctx context.Context, s settings, db database, o engineOptions) (*
 // its speaker asked that it be kept nowhere.
 func screen(text string) (string, bool) {
 	clean, _ := policy.Redact(text)
-	asked, _ := policy.Retention(text)
+	asked, _ := retention(text)
 	return clean, asked == policy.WishNone
 }
 
 // wish reads what a message asks to forget.
 func wish(text string) (string, bool) {
-	asked, what := policy.Retention(text)
+	asked, what := retention(text)
 	return what, asked == policy.WishForget
+}
+
+// wishWithin is how much of a long message is read for a wish, at each end: a
+// person who pastes a book says "off the record" before or after it.
+const wishWithin = 4 << 10
+
+func retention(text string) (policy.Wish, string) {
+	if len(text) <= 2*wishWithin {
+		return policy.Retention(text)
+	}
+	if asked, what := policy.Retention(strings.ToValidUTF8(text[:wishWithin], "")); asked != policy.WishKeep {
+		return asked, what
+	}
+	return policy.Retention(strings.ToValidUTF8(text[len(text)-wishWithin:], ""))
 }
 
 // fenceSecret keys the fence around rendered memory: the configured secret, or
