@@ -117,6 +117,7 @@ func (p Participants) role(name string) tenet.Role {
 
 // stated is the role that a word in a file's role field means, or zero.
 func stated(word string) tenet.Role {
+	word = strings.ToLower(word) // "TOOL" is no participant's name
 	switch word {
 	case "developer":
 		return tenet.RoleSystem

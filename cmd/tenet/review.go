@@ -99,6 +99,9 @@ type auditListCmd struct {
 }
 
 func (c auditListCmd) Run(a *app) error {
+	if c.Limit < 1 {
+		return tenet.Errorf(tenet.Invalid, "usage", "--limit must be positive")
+	}
 	o, err := a.review()
 	if err != nil {
 		return err
@@ -151,6 +154,9 @@ type auditHeldCmd struct {
 }
 
 func (c auditHeldCmd) Run(a *app) error {
+	if c.Limit < 1 {
+		return tenet.Errorf(tenet.Invalid, "usage", "--limit must be positive")
+	}
 	o, err := a.review()
 	if err != nil {
 		return err

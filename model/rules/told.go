@@ -1,6 +1,10 @@
 package rules
 
-import "strings"
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
 
 // What the user tells the memory itself: remember this, forget that, no, it is
 // this.
@@ -171,10 +175,11 @@ func (r *reading) correct(s *sentence) bool {
 				}
 				f := old
 				f.value, f.written = c.values[0], s.said(c.from, c.to)
-				if !strings.Contains(old.text, old.written) || old.written == "" {
+				text, ok := replaceWords(old.text, old.written, f.written)
+				if !ok {
 					return false
 				}
-				f.text = strings.Replace(old.text, old.written, f.written, 1)
+				f.text = text
 				if old.msgs[0].ID != r.msg.ID {
 					f.msgs = append(f.msgs[:len(f.msgs):len(f.msgs)], r.msg)
 				}
@@ -197,6 +202,26 @@ func (r *reading) correct(s *sentence) bool {
 		}
 	}
 	return false
+}
+
+// replaceWords puts words in the place of others, once, and only where they
+// stand as whole words.
+func replaceWords(text, old, with string) (string, bool) {
+	for from := 0; old != ""; {
+		i := strings.Index(text[from:], old)
+		if i < 0 {
+			break
+		}
+		i += from
+		before, _ := utf8.DecodeLastRuneInString(text[:i])
+		after, _ := utf8.DecodeRuneInString(text[i+len(old):])
+		letter := func(r rune) bool { return r != utf8.RuneError && (unicode.IsLetter(r) || unicode.IsDigit(r)) }
+		if !letter(before) && !letter(after) {
+			return text[:i] + with + text[i+len(old):], true
+		}
+		from = i + len(old)
+	}
+	return "", false
 }
 
 func compiledAll(says ...string) []pattern {

@@ -18,6 +18,8 @@ import (
 	"database/sql"
 	"os"
 	"path/filepath"
+	"sync"
+	"time"
 
 	"github.com/tenet-memory/tenet"
 	"github.com/tenet-memory/tenet/store"
@@ -47,6 +49,11 @@ type DB struct {
 	r        conn
 	facts    factCache
 	closeAll func() error
+	checked  struct { // the last look at the whole file
+		mu sync.Mutex
+		at time.Time
+		ok bool
+	}
 }
 
 // Open opens or creates the database at path, bringing an older schema up to
