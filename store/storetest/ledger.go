@@ -68,7 +68,7 @@ func zeroDecisionIsRefused(t testing.TB, b Backend) {
 
 func factsAreComplete(t testing.TB, b Backend) {
 	r := newRig(t, b, nil, gate.WithLimits(gate.Limits{}))
-	keys := []string{"Z", "a", "B", "_", "10", "9", "é", "e\u0301", "z", "ß", "中", "~", "a b", "a-b", "ab", "😀", "%", "A"}
+	keys := []string{"Z", "a", "B", "_", "10", "9", "é", "e\u0301", "z", "ß", "中", "~", "a.b", "a-b", "ab", "😀", "%", "A"}
 	for i := range 200 - len(keys) {
 		keys = append(keys, fmt.Sprintf("key.%d", i))
 	}
