@@ -113,7 +113,7 @@ func TestErrorsCarryNoContent(t *testing.T) {
 		N    int
 		At   time.Time
 	}
-	long := strings.Repeat(secret, 20<<10)
+	long := strings.Repeat(secret+" ", tenet.MaxCandidate/len(secret)+1)
 	cand := func(change func(*tenet.Candidate)) error {
 		c := tenet.Fact(scope, "k", "x")
 		c.ID = "c"
