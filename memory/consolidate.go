@@ -383,7 +383,7 @@ func (m *Memory) judgeStaged(ctx context.Context, scope tenet.Scope, id tenet.Se
 const judgedTogether = 16
 
 // giveWay has background work pause after a write that took so long, while
-// somebody is in conversation: six times as long as it wrote. With nobody
+// somebody is in conversation: ten times as long as it took. With nobody
 // there it goes on at once.
 func (m *Memory) giveWay(ctx context.Context, took time.Duration) {
 	if time.Since(time.Unix(0, m.counts.spoken.Load())) > 200*time.Millisecond {
@@ -391,7 +391,7 @@ func (m *Memory) giveWay(ctx context.Context, took time.Duration) {
 	}
 	select {
 	case <-ctx.Done():
-	case <-time.After(min(6*took, 200*time.Millisecond)):
+	case <-time.After(min(10*took, 250*time.Millisecond)):
 	}
 }
 
