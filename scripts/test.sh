@@ -23,13 +23,13 @@ if [ "${TENET_SHORT:-}" = 1 ]; then
 	go test -short -timeout 10m ./...
 	exit
 fi
-go test -timeout 12m ./...
+go test -timeout 25m ./...
 
 # The race detector slows the numeric packages tenfold and finds nothing where
 # nothing is shared: it runs where goroutines meet, and in short mode.
 if command -v cc >/dev/null 2>&1 || command -v gcc >/dev/null 2>&1; then
 	step "go test -race"
-	CGO_ENABLED=1 go test -race -short -timeout 12m $(go list ./... | grep -E '/(gate|store|memory|transcript|httpapi|cmd)(/|$)')
+	CGO_ENABLED=1 go test -race -short -timeout 25m $(go list ./... | grep -E '/(gate|store|memory|transcript|httpapi|cmd)(/|$)')
 fi
 
 # Bounded: projects and the tenant have the same handlers as users.
