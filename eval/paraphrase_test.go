@@ -98,6 +98,10 @@ func distractors(n int) []string {
 	return out
 }
 
+// speakers are the ten people who say all of it, each about a tenth: a name in a
+// question narrows it to some five hundred.
+var speakers = strings.Fields("Robin Sasha Alex Kim Noa Jules Sam Toni Charlie Eden")
+
 // paraphraseSet asks each statement three ways: in other words, by its own
 // words, and, of the numbered distractors, by number.
 func paraphraseSet(t *testing.T) eval.Set {
@@ -105,13 +109,14 @@ func paraphraseSet(t *testing.T) eval.Set {
 	s := eval.Set{Name: "paraphrases"}
 	statements, questions := pairs(t)
 	others := distractors(5000)
+	who := rand.New(rand.NewPCG(7, 7))
 	each := len(others) / len(statements)
 	for i, text := range others { // the statements are spread among them
 		if j := i / each; i%each == 0 && j < len(statements) {
-			s.Docs = append(s.Docs, eval.Doc{ID: fmt.Sprintf("statement %d", j), Tenant: "all", Text: statements[j]})
+			s.Docs = append(s.Docs, eval.Doc{ID: fmt.Sprintf("statement %d", j), Tenant: "all", Role: speakers[j%len(speakers)], Text: statements[j]})
 		}
 		id := fmt.Sprintf("other %d", i)
-		s.Docs = append(s.Docs, eval.Doc{ID: id, Tenant: "all", Text: text})
+		s.Docs = append(s.Docs, eval.Doc{ID: id, Tenant: "all", Role: speakers[who.IntN(len(speakers))], Text: text})
 		if at := strings.Index(text, "TCK-"); at >= 0 {
 			s.Queries = append(s.Queries, eval.Query{ID: id, Tenant: "all", Category: "id", Text: strings.TrimSuffix(text[at:], "."), Gold: []string{id}})
 		}
@@ -119,7 +124,7 @@ func paraphraseSet(t *testing.T) eval.Set {
 	for i := range statements {
 		gold := []string{fmt.Sprintf("statement %d", i)}
 		s.Queries = append(s.Queries,
-			eval.Query{ID: fmt.Sprintf("paraphrase %d", i), Tenant: "all", Category: "paraphrase", Text: questions[i], Gold: gold},
+			eval.Query{ID: fmt.Sprintf("paraphrase %d", i), Tenant: "all", Category: "paraphrase", Text: strings.ReplaceAll(questions[i], "NAME", speakers[i%len(speakers)]), Gold: gold},
 			eval.Query{ID: fmt.Sprintf("keyword %d", i), Tenant: "all", Category: "keyword", Text: keywords(statements[i]), Gold: gold})
 	}
 	return s

@@ -184,12 +184,25 @@ func (r *run) book(ctx context.Context, scope tenet.Scope, kept []tenet.Message,
 	if err != nil {
 		return err
 	}
+	judged := map[string]bool{}
+	var refused []tenet.Verdict
+	defer func() { // a text that its speaker wanted kept nowhere never gets to the gate
+		for _, m := range kept {
+			switch {
+			case judged[m.ClientID]:
+			case m.RetainNone:
+				r.Refused[tenet.CodeRetainNone]++
+			default:
+				r.Refused["NOT_JUDGED"]++
+			}
+		}
+	}()
 	for _, v := range rep.Verdicts {
 		if v.Tier != tenet.TierEpisode && (!v.Tier.Semantic() || !v.Outcome.Kept()) {
 			continue // an extracted fact is not recalled
 		}
 		if !v.Outcome.Kept() {
-			r.took(v, "")
+			refused = append(refused, v)
 			continue
 		}
 		rec, _, err := review.Record(ctx, v.Record)
@@ -201,7 +214,14 @@ func (r *run) book(ctx context.Context, scope tenet.Scope, kept []tenet.Message,
 			r.byRecord[v.Record] = append(r.byRecord[v.Record], doc)
 			continue
 		}
+		judged[doc] = true
 		r.took(v, doc)
+	}
+	for i, m := range kept { // a refusal names no message: they stand for those that are left
+		if len(refused) > 0 && !judged[m.ClientID] && !m.RetainNone {
+			r.took(refused[0], kept[i].ClientID)
+			judged[m.ClientID], refused = true, refused[1:]
+		}
 	}
 	return nil
 }

@@ -218,7 +218,7 @@ func (s *stage) densify() {
 	m := s.matched()
 	// While only some of the lane is embedded, the rest must not lose by it.
 	s.dense = p.DenseWeight * (1 - float64(p.DenseGate*m*m*m*m)) * (float64(d.count) / float64(ln.count))
-	s.keep = 1 - float64(p.WordsGate*(1-m))
+	s.keep = 1 - float64(p.WordsGate*(1-(m*m)))
 }
 
 // neighbourWeights are those of the turns at -1, +1, -2, +2.

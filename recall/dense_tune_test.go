@@ -90,8 +90,8 @@ func TestTuneDense(t *testing.T) {
 	}
 	tenants := slices.Sorted(maps.Keys(locomo.docs))
 	scores := map[string]map[string]*figures{}
-	for _, w := range []float64{0.75, 1, 1.25, 1.5, 2} {
-		for _, gates := range [][2]float64{{0, 0}, {0.5, 0}, {0.9, 0}, {0, 0.5}, {0.5, 0.5}, {0.5, 0.9}} {
+	for _, w := range []float64{0.75, 1, 1.25, 1.5} {
+		for _, gates := range [][2]float64{{0, 0}, {0.5, 0.5}, {0.8, 0.5}, {0.9, 0.5}, {1, 0.5}, {0.9, 0}} {
 			p := recall.DefaultParams()
 			p.DenseWeight, p.WordsGate, p.DenseGate = w, gates[0], gates[1]
 			name := fmt.Sprintf("w %.2f gates %.1f %.1f", w, gates[0], gates[1])

@@ -77,7 +77,7 @@ func DefaultParams() Params {
 		StandingMost:    2,
 		ExactBoost:      1,
 		DenseWeight:     1,
-		WordsGate:       0.5,
+		WordsGate:       0.9,
 		DenseGate:       0.5,
 		Depth:           24,
 		NearDuplicate:   0.8,
