@@ -171,7 +171,7 @@ func (p *Policy) checkKey(pr gate.Proposal, s *scan, fs []gate.Finding) []gate.F
 		}
 		return r
 	}, c.Key)
-	if strings.Count(words, " ") >= 1 || !isASCII(words) { // one word is no order
+	if strings.Count(words, " ") >= 2 || !isASCII(words) { // fewer words are a name, "refund policy", "email address"
 		for _, g := range p.checkForm(s, canonicalise(words), false, nil) {
 			if g.Effect >= gate.E2 {
 				g.Check, g.Detail = "key", "in the key"
