@@ -11,7 +11,9 @@ import (
 // proof: drop one and a line here fails.
 func TestWhatTheWordsDoNotSayIsNotTheUsers(t *testing.T) {
 	t.Parallel()
-	g := gate.New(nil, gate.WithKeys("t/1", func(k string) (gate.KeySpec, bool) { return gate.KeySpec{}, k == "allergy" || k == "dose" || k == "city" }))
+	g := gate.New(nil, gate.WithKeys("t/1", func(k string) (gate.KeySpec, bool) {
+		return gate.KeySpec{}, k == "allergy" || k == "dose" || k == "city"
+	}))
 	for _, c := range []struct {
 		name, key, said, text string
 		kind                  tenet.PrincipalKind
