@@ -3,7 +3,7 @@ package recall
 import "slices"
 
 // Params are the numbers of the ranking. One set serves all kinds of data; how
-// they were chosen, and what was tried and left out, is in TUNING.md.
+// they were chosen, and what was tried and left out, is in docs/tuning.md.
 type Params struct {
 	Language string // of the stemmer and stop list; see NewTokenizer
 

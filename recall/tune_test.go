@@ -9,7 +9,7 @@ import (
 	"github.com/tenet-memory/tenet/recall"
 )
 
-// TestTune prints the tables of TUNING.md: what each part of the ranking is
+// TestTune prints the tables of docs/tuning.md: what each part of the ranking is
 // worth on every set, and the choice of weights by leave-one-conversation-out.
 // It takes minutes: TENET_TUNE=1 go test -run TestTune -v ./recall
 func TestTune(t *testing.T) {
