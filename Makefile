@@ -127,3 +127,8 @@ lint:
 
 clean:
 	rm -rf bin
+
+# The stores and the engine under the race detector: about 20 minutes on two cores.
+.PHONY: race
+race:
+	CGO_ENABLED=1 go test -race -short -timeout 60m ./memory ./store/...

@@ -327,7 +327,11 @@ func TestACrashAnywhereInConsolidationLosesAndDoublesNothing(t *testing.T) {
 	each(t, func(t *testing.T, b backend) {
 		ctx := t.Context()
 		const messages = 450 // three stretches
-		for n := int64(1); n < 25; n++ {
+		step := int64(1)
+		if testing.Short() { // under the race detector
+			step = 6
+		}
+		for n := int64(1); n < 25; n += step {
 			for _, after := range []bool{false, true} {
 				e := newEngine(t, b, nil)
 				s := must[*memory.Session](t)(e.Session(ctx, e.app, e.sarah, "chat"))
