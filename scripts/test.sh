@@ -30,7 +30,7 @@ go test -timeout 25m ./...
 # and the engine take too long under it for every run: make race.
 if command -v cc >/dev/null 2>&1 || command -v gcc >/dev/null 2>&1; then
 	step "go test -race"
-	CGO_ENABLED=1 go test -race -short -timeout 25m $(go list ./... | grep -E '/(gate|store|memory|transcript|httpapi|cmd)(/|$)')
+	CGO_ENABLED=1 go test -race -short -timeout 25m $(go list ./... | grep -E '/(gate|transcript|httpapi|cmd)(/|$)')
 fi
 
 # Bounded: projects and the tenant have the same handlers as users.
