@@ -100,6 +100,7 @@ func userScope(tenantOf string) (tenet.Scope, error) {
 }
 
 func (r *run) load(ctx context.Context, docs []Doc, report Progress) error {
+	var all []said
 	for start := 0; start < len(docs); {
 		end := start + 1
 		for end < len(docs) && docs[start].Session != "" && docs[end].Session == docs[start].Session && docs[end].Tenant == docs[start].Tenant {
@@ -109,16 +110,37 @@ func (r *run) load(ctx context.Context, docs []Doc, report Progress) error {
 		if err != nil {
 			return err
 		}
-		if err := r.conversation(ctx, scope, docs[start:end]); err != nil {
+		said, err := r.conversation(ctx, scope, docs[start:end])
+		if err != nil {
 			return err
 		}
+		all = append(all, said)
 		for _, d := range docs[start:end] {
 			r.docs[d.ID] = place{d.Tenant}
 		}
 		start = end
 		report("importing", start, len(docs))
 	}
+	// All is said before any of it is consolidated: consolidation gives way to
+	// whoever is in conversation.
+	for i, c := range all {
+		rep, err := r.mem.Consolidate(ctx, r.app, c.scope, c.session)
+		if err != nil {
+			return err
+		}
+		if err := r.book(ctx, c.scope, c.kept, rep); err != nil {
+			return err
+		}
+		report("consolidating", i+1, len(all))
+	}
 	return nil
+}
+
+// said is one conversation as it was appended.
+type said struct {
+	scope   tenet.Scope
+	session tenet.SessionID
+	kept    []tenet.Message
 }
 
 // took books a verdict.
@@ -138,14 +160,14 @@ func (r *run) took(v tenet.Verdict, doc string) {
 	r.byRecord[v.Record] = append(r.byRecord[v.Record], doc)
 }
 
-func (r *run) conversation(ctx context.Context, scope tenet.Scope, docs []Doc) error {
+func (r *run) conversation(ctx context.Context, scope tenet.Scope, docs []Doc) (said, error) {
 	id := docs[0].Session
 	if id == "" {
 		id = "document " + docs[0].ID
 	}
 	s, err := r.mem.Session(ctx, r.app, scope, tenet.SessionID(id))
 	if err != nil {
-		return err
+		return said{}, err
 	}
 	ms := make([]tenet.Message, 0, len(docs))
 	for _, d := range docs {
@@ -161,13 +183,9 @@ func (r *run) conversation(ctx context.Context, scope tenet.Scope, docs []Doc) e
 	}
 	kept, err := s.Append(ctx, ms...)
 	if err != nil {
-		return err
+		return said{}, err
 	}
-	rep, err := s.End(ctx)
-	if err != nil {
-		return err
-	}
-	return r.book(ctx, scope, kept, rep)
+	return said{scope, tenet.SessionID(id), kept}, s.EndLater(ctx)
 }
 
 // book finds which document each of a consolidation's records stands for.
@@ -193,7 +211,7 @@ func (r *run) book(ctx context.Context, scope tenet.Scope, kept []tenet.Message,
 			case m.RetainNone:
 				r.Refused[tenet.CodeRetainNone]++
 			default:
-				r.Refused["NOT_JUDGED"]++
+				r.Refused["NOT_PROPOSED"]++
 			}
 		}
 	}()

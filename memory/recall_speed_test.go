@@ -63,7 +63,14 @@ func (e *engine) fill(t *testing.T, texts []string) {
 		if _, err := s.Append(t.Context(), ms...); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := s.End(t.Context()); err != nil {
+		if err := s.EndLater(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	time.Sleep(300 * time.Millisecond) // consolidation gives way to whoever spoke just now
+	for more := true; more; {
+		var err error
+		if _, more, err = e.ConsolidateOnce(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -88,9 +88,9 @@ func (s *stage) extra(slot uint32) (exact, standing, dense float64) {
 		standing = p.StandingBoost * s.scale
 	}
 	if s.dense > 0 {
-		// What stands above the best words stands above the nearest vector, too.
+		// Both keep their place beside the best score that can be reached now.
 		exact *= 1 + s.dense
-		standing *= 1 + s.dense
+		standing *= s.keep + s.dense
 		dense = s.dense * s.words * s.ws.near[slot]
 	}
 	return exact, standing, dense
