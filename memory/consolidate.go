@@ -43,7 +43,7 @@ func (m *Memory) ConsolidateOnce(ctx context.Context) (Report, bool, error) {
 	if l == nil {
 		return m.orphans(ctx)
 	}
-	r, err := m.consolidate(ctx, *l)
+	r, err := m.consolidate(ctx, *l, m.giveWay)
 	return r, true, err
 }
 
@@ -72,7 +72,7 @@ func (m *Memory) finish(ctx context.Context, scope tenet.Scope, id tenet.Session
 			return Report{}, err
 		}
 		if l != nil {
-			return m.consolidate(ctx, *l)
+			return m.consolidate(ctx, *l, atOnce)
 		}
 		select { // another worker has it
 		case <-ctx.Done():
@@ -87,8 +87,8 @@ const sweepEvery = 30 * time.Second
 
 // Run consolidates due sessions, embeds what has no vector, sweeps expired
 // sessions and texts, and once a day what is to be forgotten, until the context
-// ends. Errors are logged and tried again; every is how
-// often it looks (default 1 s).
+// ends. Errors are logged and tried again; every is how often it looks (default
+// 1 s).
 func (m *Memory) Run(ctx context.Context, every time.Duration) error {
 	if err := m.durable("run"); err != nil {
 		return err
@@ -201,10 +201,10 @@ func retryAfter(attempts int) time.Duration {
 // consolidate works a lease off. A crash between any two lines loses and
 // doubles nothing: the lease expires, staged candidates are found again, and
 // applying one twice is a replay.
-func (m *Memory) consolidate(ctx context.Context, l store.Lease) (Report, error) {
+func (m *Memory) consolidate(ctx context.Context, l store.Lease, pause pause) (Report, error) {
 	r := Report{Scope: l.Session.Scope, Session: l.Session.ID}
 	ack := store.Ack{Cursor: l.Session.Consolidated}
-	err := m.work(ctx, l, &r, &ack)
+	err := m.work(ctx, l, &r, &ack, pause)
 	ack.Now = m.now()
 	if err == nil {
 		m.counts.consolidated(l.Session.DueAt, ack.Now)
@@ -225,10 +225,10 @@ func (m *Memory) consolidate(ctx context.Context, l store.Lease) (Report, error)
 	return r, err
 }
 
-func (m *Memory) work(ctx context.Context, l store.Lease, r *Report, ack *store.Ack) error {
+func (m *Memory) work(ctx context.Context, l store.Lease, r *Report, ack *store.Ack, pause pause) error {
 	scope, id := l.Session.Scope, l.Session.ID
 	for {
-		cursor, err := m.judgeStaged(ctx, scope, id, r)
+		cursor, err := m.judgeStaged(ctx, scope, id, r, pause)
 		if err != nil {
 			return err
 		}
@@ -240,7 +240,7 @@ func (m *Memory) work(ctx context.Context, l store.Lease, r *Report, ack *store.
 		if len(ms) == 0 {
 			break
 		}
-		if err := m.stage(ctx, l.Session, cursor, ms); err != nil {
+		if err := m.stage(ctx, l.Session, cursor, ms, pause); err != nil {
 			return err
 		}
 		r.Messages += len(ms)
@@ -266,7 +266,7 @@ func (m *Memory) work(ctx context.Context, l store.Lease, r *Report, ack *store.
 
 // stage extracts a stretch and saves the candidates with the cursor in one
 // transaction, before any is judged.
-func (m *Memory) stage(ctx context.Context, s tenet.Session, cursor int64, ms []tenet.Message) error {
+func (m *Memory) stage(ctx context.Context, s tenet.Session, cursor int64, ms []tenet.Message, pause pause) error {
 	st := model.Stretch{Session: s}
 	for _, msg := range ms {
 		if !msg.RetainNone && !s.RetainNone {
@@ -295,7 +295,7 @@ func (m *Memory) stage(ctx context.Context, s tenet.Session, cursor int64, ms []
 		return err
 	}
 	_, err = m.ledger.Apply(ctx, []gate.Decision{d}, nil)
-	m.giveWay(ctx, time.Since(began))
+	pause(ctx, time.Since(began))
 	return err
 }
 
@@ -326,10 +326,11 @@ func cited(ms []tenet.Message, cs []tenet.Candidate) []tenet.Message {
 	return out
 }
 
-// judgeStaged judges and applies what is saved for a session, and returns how far the session is consolidated. Applying
-// removes each candidate from the stage. The messages saved with them are the
-// evidence, so that the session itself is not needed.
-func (m *Memory) judgeStaged(ctx context.Context, scope tenet.Scope, id tenet.SessionID, r *Report) (int64, error) {
+// judgeStaged judges and applies what is saved for a session, and returns how
+// far the session is consolidated. Applying removes each candidate from the
+// stage. The messages saved with them are the evidence, so that the session
+// itself is not needed.
+func (m *Memory) judgeStaged(ctx context.Context, scope tenet.Scope, id tenet.SessionID, r *Report, pause pause) (int64, error) {
 	cursor, cs, err := m.ledger.Staged(ctx, scope, id)
 	if err != nil || len(cs) == 0 {
 		return cursor, err
@@ -372,7 +373,7 @@ func (m *Memory) judgeStaged(ctx context.Context, scope tenet.Scope, id tenet.Se
 		if ev := batch[0].Evidence; len(ev) > 0 {
 			m.counts.pipeline.visible(ev[0].RecordedAt, m.now())
 		}
-		m.giveWay(ctx, time.Since(began))
+		pause(ctx, time.Since(began))
 	}
 	return cursor, nil
 }
@@ -381,6 +382,12 @@ func (m *Memory) judgeStaged(ctx context.Context, scope tenet.Scope, id tenet.Se
 // flush to disk is not most of it, few enough that an append which comes
 // meanwhile does not wait long.
 const judgedTogether = 16
+
+// pause is what consolidation does after a write that took so long.
+type pause func(ctx context.Context, took time.Duration)
+
+// atOnce is the pause of work that somebody waits for: none.
+func atOnce(context.Context, time.Duration) {}
 
 // giveWay has background work pause after a write that took so long, while
 // somebody is in conversation: ten times as long as it took. With nobody

@@ -153,7 +153,7 @@ func (o *Operator) Drop(ctx context.Context, id tenet.SessionID, why string) (in
 	m := o.m
 	ack := store.Ack{Cursor: l.Session.Consolidated, NextDue: m.now(), Now: m.now()}
 	defer func() { m.sessions.Ack(context.WithoutCancel(ctx), *l, ack) }()
-	cursor, err := m.judgeStaged(ctx, o.scope, id, &Report{})
+	cursor, err := m.judgeStaged(ctx, o.scope, id, &Report{}, atOnce)
 	if err != nil {
 		return 0, err
 	}
@@ -206,7 +206,7 @@ func (m *Memory) orphans(ctx context.Context) (Report, bool, error) {
 			continue
 		}
 		r := Report{Scope: ref.Scope, Session: ref.Session}
-		if _, err := m.judgeStaged(ctx, ref.Scope, ref.Session, &r); err != nil { // the others need not wait for it
+		if _, err := m.judgeStaged(ctx, ref.Scope, ref.Session, &r, m.giveWay); err != nil { // the others need not wait for it
 			m.log.WarnContext(ctx, "a staged session cannot be judged", "kind", tenet.KindOf(err).String())
 			continue
 		}
