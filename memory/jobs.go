@@ -145,14 +145,18 @@ func (o *Operator) Retry(ctx context.Context, id tenet.SessionID) error {
 // stay in its log and are never extracted, its proposals are refused. The
 // audit chain has it, with who and why. What was staged already is not dropped:
 // it is judged. It returns how many messages are skipped.
-func (o *Operator) Drop(ctx context.Context, id tenet.SessionID, why string) (int64, error) {
+func (o *Operator) Drop(ctx context.Context, id tenet.SessionID, why string) (skipped int64, err error) {
 	l, err := o.take(ctx, "drop", id)
 	if err != nil {
 		return 0, err
 	}
 	m := o.m
 	ack := store.Ack{Cursor: l.Session.Consolidated, NextDue: m.now(), Now: m.now()}
-	defer func() { m.sessions.Ack(context.WithoutCancel(ctx), *l, ack) }()
+	defer func() {
+		if ackErr := m.sessions.Ack(context.WithoutCancel(ctx), *l, ack); err == nil {
+			err = ackErr
+		}
+	}()
 	cursor, err := m.judgeStaged(ctx, o.scope, id, &Report{}, atOnce)
 	if err != nil {
 		return 0, err

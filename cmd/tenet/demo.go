@@ -112,7 +112,7 @@ func (s *story) bad(text string) string  { return s.paint("31", text) }
 // bucket is the memory that most agents have: every statement in one place,
 // the nearest ten for whatever is asked.
 func (s *story) bucket() error {
-	s.title("1. One bucket, ranked by similarity")
+	s.title("1. One bucket, ranked by similarity (of words: the demo needs no model)")
 	ix, err := recall.New(recall.DefaultParams())
 	if err != nil {
 		return tenet.Errorf(tenet.Internal, "demo", "%v", err)
