@@ -21,7 +21,7 @@ const (
 	review                     // operators, one scope
 	reviewTenant               // operators, the tenant's scopes
 	admins                     // tenants' keys, no memory text
-	askers                     // those who may put a question before the user: never agents
+	askers                     // those who answer for the conversation: ask the user, report outcomes; never agents
 	theUser                    // the person themselves
 )
 

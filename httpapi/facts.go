@@ -136,6 +136,13 @@ type factEnded struct {
 	}
 }
 
+type outcome struct {
+	Body struct {
+		Records []string `json:"records" minItems:"1" maxItems:"1000" nullable:"false" doc:"ids of what was recalled and used"`
+		Success bool     `json:"success" doc:"whether it went well"`
+	}
+}
+
 type scopeRecall struct {
 	Project string `query:"project" maxLength:"256"`
 	Tenant  bool   `query:"tenant"`
@@ -210,8 +217,17 @@ func (a *API) factRoutes() {
 			if err != nil {
 				return memory.Found{}, err
 			}
-			found, err := a.mem.Recall(ctx, c.by, r.Body.Query, memory.RecallOptions{K: r.Body.K, Explain: r.Body.Explain}, scopes...)
+			found, err := a.mem.Recall(ctx, c.by, r.Body.Query, r.Body.options(), scopes...)
 			return found, err
+		})
+	add(a, operation{id: "reportOutcome", method: "POST", path: "/outcomes", who: askers, once: onceRequired, status: http.StatusNoContent, also: []int{http.StatusNotFound},
+		summary: "Say how a use of recalled records turned out; a success keeps them from going dormant"},
+		func(ctx context.Context, c call, r *outcome) (empty, error) {
+			ids := make([]tenet.RecordID, len(r.Body.Records))
+			for i, id := range r.Body.Records {
+				ids[i] = tenet.RecordID(id)
+			}
+			return empty{}, a.mem.Outcomes(ctx, c.by, c.scope, ids, r.Body.Success)
 		})
 }
 

@@ -78,6 +78,11 @@ type recallBody struct {
 	Query   string `json:"query" minLength:"1" maxLength:"65536"`
 	K       int    `json:"k,omitempty" minimum:"0" maximum:"200" doc:"default 10"`
 	Explain bool   `json:"explain,omitempty"`
+	Dormant bool   `json:"include_dormant,omitempty" doc:"find what forgetting has taken out of the default results, too"`
+}
+
+func (b recallBody) options() memory.RecallOptions {
+	return memory.RecallOptions{K: b.K, Explain: b.Explain, Dormant: b.Dormant}
 }
 
 type proposed struct {
@@ -167,7 +172,7 @@ func (a *API) sessionRoutes() {
 			if err != nil {
 				return memory.Found{}, err
 			}
-			found, err := s.Recall(ctx, r.Body.Query, memory.RecallOptions{K: r.Body.K, Explain: r.Body.Explain})
+			found, err := s.Recall(ctx, r.Body.Query, r.Body.options())
 			return found, err
 		})
 	add(a, operation{id: "propose", method: "POST", path: base + "/proposals", who: hotPath, once: onceRequired, status: http.StatusAccepted,

@@ -57,12 +57,15 @@ func (m *Memory) Outcomes(ctx context.Context, by tenet.Principal, scope tenet.S
 	if m.cfg.Retention == nil {
 		return tenet.Errorf(tenet.Unavailable, "outcomes", "this ledger keeps no outcomes")
 	}
-	d, err := m.gate.Credit(by, scope, gate.Tally{Records: ids, Success: success}, m.now())
+	now := m.now()
+	d, err := m.gate.Credit(by, scope, gate.Tally{Records: ids, Success: success}, now)
 	if err != nil {
 		return err
 	}
-	_, err = m.ledger.Apply(ctx, []gate.Decision{d}, nil)
-	return err
+	return onceOnly(ctx, by, now, func(ctx context.Context) error {
+		_, err := m.ledger.Apply(ctx, []gate.Decision{d}, nil)
+		return err
+	})
 }
 
 // Pin keeps a record from ever becoming dormant, and wakes it; or takes the

@@ -20,6 +20,8 @@ type backend interface {
 	End(context.Context, tenet.Principal, memory.Change) error
 	Retract(context.Context, tenet.Principal, memory.Change) error
 	Recall(context.Context, tenet.Principal, string, memory.RecallOptions, ...tenet.Scope) (memory.Found, error)
+	Outcomes(ctx context.Context, by tenet.Principal, scope tenet.Scope, ids []tenet.RecordID, success bool) error
+	DeleteSession(context.Context, tenet.Principal, tenet.Scope, tenet.SessionID) error
 	Consolidate(context.Context, tenet.Principal, tenet.Scope, tenet.SessionID) (memory.Report, error)
 	documents
 	OpenSession(context.Context, tenet.Principal, tenet.Scope, tenet.SessionID) (conversation, error)

@@ -11,7 +11,32 @@ import (
 	"github.com/tenet-memory/tenet/memory"
 )
 
-// forgetCmd sweeps one memory, or tells how its entries turned out.
+// outcomeCmd tells how uses of recalled records turned out.
+type outcomeCmd struct {
+	How     string   `arg:"" enum:"good,bad" help:"good or bad."`
+	Records []string `arg:"" name:"record" help:"Ids of what was recalled and used."`
+}
+
+func (c outcomeCmd) Run(a *app) error {
+	scope, by, err := a.acting(tenet.App)
+	if err != nil {
+		return err
+	}
+	m, err := a.engine(reads)
+	if err != nil {
+		return err
+	}
+	ids := make([]tenet.RecordID, len(c.Records))
+	for i, id := range c.Records {
+		ids[i] = tenet.RecordID(id)
+	}
+	if err := m.Outcomes(a.ctx, by, scope, ids, c.How == "good"); err != nil {
+		return err
+	}
+	return a.print(map[string]any{"outcome": c.How, "records": ids}, func() { a.printf("%s outcome for %d records\n", c.How, len(ids)) })
+}
+
+// forgetCmd sweeps one memory.
 type forgetCmd struct {
 	DryRun bool     `help:"Show what would change, and why; change nothing."`
 	Pin    []string `sep:"none" help:"Never let this record go dormant." placeholder:"RECORD"`

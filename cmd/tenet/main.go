@@ -59,6 +59,7 @@ type grammar struct {
 	Checkpoint  checkpointCmd  `cmd:"" help:"Keep and resume where a run stands."`
 	Effect      effectCmd      `cmd:"" help:"Carry external side effects out at most once unasked."`
 	Forget      forgetCmd      `cmd:"" help:"Sweep what has lost its use out of the default results; nothing is deleted."`
+	Outcome     outcomeCmd     `cmd:"" help:"Say how a use of recalled records turned out."`
 	Model       modelCmd       `cmd:"" help:"Install and choose the embedding model that runs in process."`
 	Stats       statsCmd       `cmd:"" help:"Count what a memory holds and what was decided in it."`
 	Key         keyCmd         `cmd:"" help:"Manage API keys."`

@@ -200,6 +200,9 @@ func recallBody(query string, o memory.RecallOptions) map[string]any {
 	if o.K > 0 {
 		b["k"] = o.K
 	}
+	if o.Dormant {
+		b["include_dormant"] = true
+	}
 	return b
 }
 
@@ -209,6 +212,11 @@ func (r *remote) Recall(ctx context.Context, _ tenet.Principal, query string, o 
 		return memory.Found{}, err
 	}
 	return r.found(ctx, request{method: "POST", path: scoped(scopes[0], "recall"), query: q, body: recallBody(query, o)})
+}
+
+func (r *remote) Outcomes(ctx context.Context, _ tenet.Principal, scope tenet.Scope, ids []tenet.RecordID, success bool) error {
+	_, err := r.call(ctx, request{method: "POST", path: scoped(scope, "outcomes"), body: map[string]any{"records": ids, "success": success}, once: newKey}, nil)
+	return err
 }
 
 func (r *remote) found(ctx context.Context, q request) (memory.Found, error) {

@@ -49,6 +49,11 @@ func (r *remote) Session(ctx context.Context, _ tenet.Principal, scope tenet.Sco
 	return r.session(ctx, request{method: "PUT", path: scoped(scope, "sessions", string(id)), body: map[string]any{"reads": reads}})
 }
 
+func (r *remote) DeleteSession(ctx context.Context, _ tenet.Principal, scope tenet.Scope, id tenet.SessionID) error {
+	_, err := r.call(ctx, request{method: "DELETE", path: scoped(scope, "sessions", string(id)), once: newKey}, nil)
+	return err
+}
+
 func (s *remoteSession) Info() tenet.Session { return s.info }
 
 func (s *remoteSession) path(parts ...string) string {

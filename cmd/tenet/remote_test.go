@@ -121,6 +121,14 @@ func TestEveryCommandWorksAtAServer(t *testing.T) {
 	says(app.ok(with("context", "--session", "next", "What about the zeppelin?")...), "My zeppelin is blue.")
 	says(app.ok(with("recall", "zeppelin")...), "My zeppelin is blue.")
 	agent.fails(tenet.Denied, with("recall", "zeppelin")...)
+	var found struct{ Hits []wireHit }
+	app.into(&found, with("recall", "zeppelin", "--include-dormant")...)
+	says(app.ok(with("outcome", "good", string(found.Hits[0].ID))...), "good outcome for 1 records")
+	app.fails(tenet.NotFound, with("outcome", "bad", "nobody")...)
+	agent.fails(tenet.Denied, with("outcome", "good", string(found.Hits[0].ID))...)
+	agent.fails(tenet.Denied, with("session", "delete", "next")...)
+	says(app.ok(with("session", "delete", "next")...), "deleted next")
+	app.fails(tenet.Conflict, with("session", "append", "next", "late", "--role", "user")...)
 	file := newShell(t).write("chat.jsonl", `{"session":"imported","user":"sarah","messages":[{"role":"user","content":"I sail a caravel."}]}`+"\n")
 	if r := app.run("import", file); r.code != 0 && r.code != 2 {
 		t.Errorf("import: %d %s", r.code, r.err)

@@ -12,6 +12,7 @@ type sessionCmd struct {
 	Append sessionAppendCmd `cmd:"" help:"Add a message to a conversation, which is created when it is new."`
 	Show   sessionShowCmd   `cmd:"" help:"Show a conversation's messages."`
 	End    sessionEndCmd    `cmd:"" help:"Close a conversation and consolidate it."`
+	Delete sessionDeleteCmd `cmd:"" help:"Delete a conversation's log and running work; what was consolidated stays, its id is spent."`
 }
 
 // openSession opens a conversation as whoever acts; with old, it has to exist.
@@ -130,6 +131,25 @@ func (c sessionEndCmd) Run(a *app) error {
 		return err
 	}
 	return a.print(r, func() { a.report(r) })
+}
+
+type sessionDeleteCmd struct {
+	Session string `arg:"" help:"The session's id."`
+}
+
+func (c sessionDeleteCmd) Run(a *app) error {
+	scope, by, err := a.acting(tenet.App)
+	if err != nil {
+		return err
+	}
+	m, err := a.engine(reads)
+	if err != nil {
+		return err
+	}
+	if err := m.DeleteSession(a.ctx, by, scope, tenet.SessionID(c.Session)); err != nil {
+		return err
+	}
+	return a.print(map[string]string{"deleted": c.Session}, func() { a.printf("deleted %s\n", printable(c.Session)) })
 }
 
 // report prints what a consolidation did: a line for each verdict that kept
