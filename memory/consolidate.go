@@ -43,6 +43,9 @@ func (m *Memory) ConsolidateOnce(ctx context.Context) (Report, bool, error) {
 	if l == nil {
 		return m.orphans(ctx)
 	}
+	if x, ok := m.extract.(model.BatchExtractor); ok {
+		m.together(ctx, x, *l)
+	}
 	r, err := m.consolidate(ctx, *l, m.giveWay)
 	return r, true, err
 }
@@ -206,6 +209,7 @@ func (m *Memory) consolidate(ctx context.Context, l store.Lease, pause pause) (R
 	ack := store.Ack{Cursor: l.Session.Consolidated}
 	err := m.work(ctx, l, &r, &ack, pause)
 	ack.Now = m.now()
+	r.Messages = int(ack.Cursor - l.Session.Consolidated) // positions are consecutive
 	if err == nil {
 		m.counts.consolidated(l.Session.DueAt, ack.Now)
 	}
@@ -240,10 +244,9 @@ func (m *Memory) work(ctx context.Context, l store.Lease, r *Report, ack *store.
 		if len(ms) == 0 {
 			break
 		}
-		if err := m.stage(ctx, l.Session, cursor, ms, pause); err != nil {
+		if err := m.stage(ctx, window{l.Session, cursor, ms}, pause); err != nil {
 			return err
 		}
-		r.Messages += len(ms)
 	}
 	for _, c := range l.Proposals {
 		v, err := m.judgeProposal(ctx, c)
@@ -264,38 +267,60 @@ func (m *Memory) work(ctx context.Context, l store.Lease, r *Report, ack *store.
 	return nil
 }
 
-// stage extracts a stretch and saves the candidates with the cursor in one
-// transaction, before any is judged.
-func (m *Memory) stage(ctx context.Context, s tenet.Session, cursor int64, ms []tenet.Message, pause pause) error {
-	st := model.Stretch{Session: s}
-	for _, msg := range ms {
-		if !msg.RetainNone && !s.RetainNone {
+// window is a stretch of a session that starts after its cursor.
+type window struct {
+	session  tenet.Session
+	cursor   int64
+	messages []tenet.Message
+}
+
+// stretch is what an extractor may see of a window.
+func (w window) stretch() model.Stretch {
+	st := model.Stretch{Session: w.session}
+	for _, msg := range w.messages {
+		if !msg.RetainNone && !w.session.RetainNone {
 			st.Messages = append(st.Messages, msg)
 		}
 	}
+	return st
+}
+
+// stage extracts a stretch and saves the candidates with the cursor in one
+// transaction, before any is judged.
+func (m *Memory) stage(ctx context.Context, w window, pause pause) error {
+	st := w.stretch()
 	began := time.Now()
 	cs, err := m.extract.Extract(ctx, st)
 	if err != nil {
 		return err
 	}
-	if cs, err = m.forget(ctx, s.Scope, st.Messages, cs); err != nil {
+	err = m.save(ctx, w, st.Messages, cs)
+	pause(ctx, time.Since(began))
+	return err
+}
+
+// save puts what was extracted from a window on the stage; shown are the
+// messages that the candidates may cite.
+func (m *Memory) save(ctx context.Context, w window, shown []tenet.Message, cs []tenet.Candidate) error {
+	s := w.session
+	cs, err := m.forget(ctx, s.Scope, w.stretch().Messages, cs)
+	if err != nil {
 		return err
 	}
 	m.counts.pipeline.extracted(cs)
 	for i := range cs {
 		c := &cs[i]
 		c.Scope, c.Session = s.Scope, s.ID
-		c.ID = candidateID(s, ms, m.extract.Name(), i)
+		c.ID = candidateID(s, w.messages, m.extract.Name(), i)
 		c.ProposedBy, c.ProposedAt = extractorName(m.extract), m.now()
 	}
 	d, err := m.gate.StageBatch(s.Scope, gate.Staged{
-		Session: s.ID, From: cursor, To: ms[len(ms)-1].Seq, Candidates: cs, Cited: cited(st.Messages, cs),
+		Session: s.ID, From: w.cursor, To: w.messages[len(w.messages)-1].Seq, Candidates: cs, Cited: cited(shown, cs),
 	}, m.now())
 	if err != nil {
 		return err
 	}
 	_, err = m.ledger.Apply(ctx, []gate.Decision{d}, nil)
-	pause(ctx, time.Since(began))
 	return err
 }
 

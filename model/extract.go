@@ -25,6 +25,17 @@ type Extractor interface {
 	Extract(ctx context.Context, s Stretch) ([]tenet.Candidate, error)
 }
 
+// BatchExtractor is an Extractor for which one call costs much and a longer one
+// little more, as it is with a model. All stretches are of one scope: nothing
+// of one person is ever shown beside another's.
+type BatchExtractor interface {
+	Extractor
+	// ExtractBatch returns the candidates of each stretch, in the order given.
+	// A candidate belongs to the stretch of the last message it cites. It is
+	// all or nothing: after an error each stretch is extracted by itself.
+	ExtractBatch(ctx context.Context, ss []Stretch) ([][]tenet.Candidate, error)
+}
+
 // Verbatim is the extractor that needs no model: every spoken turn becomes an
 // episode, word for word. Tool results and the harness's own instructions do
 // not: they can be fetched again, and nobody said them.

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"strconv"
 	"time"
 	_ "time/tzdata" // a subject's time zone is known in a container without a time zone database
 
@@ -32,12 +33,17 @@ func extractorOf(name string, values map[string]string, facts store.Reader, now 
 	return rules.Extractor{Zone: func(scope tenet.Scope) *time.Location { return zoneOf(facts, scope, now()) }}
 }
 
-// modelExtractor asks the configured model.
+// modelExtractor asks the configured model, within the configured budget.
 func modelExtractor(name string, v map[string]string) (*prompted.Extractor, error) {
-	if name == "anthropic" {
-		return anthropic.New(anthropic.Config{APIKey: v["extractor_key"], Model: v["extractor_model"], BaseURL: v["extractor_url"]})
+	budget, err := strconv.ParseInt(v["extractor_budget"], 10, 64)
+	if err != nil || budget < 0 {
+		return nil, tenet.Errorf(tenet.Invalid, "config", "extractor_budget: not a number of tokens")
 	}
-	return openai.NewExtractor(openai.ExtractorConfig{APIKey: v["extractor_key"], Model: v["extractor_model"], BaseURL: v["extractor_url"]})
+	o := prompted.Options{Budget: budget}
+	if name == "anthropic" {
+		return anthropic.New(anthropic.Config{APIKey: v["extractor_key"], Model: v["extractor_model"], BaseURL: v["extractor_url"], Options: o})
+	}
+	return openai.NewExtractor(openai.ExtractorConfig{APIKey: v["extractor_key"], Model: v["extractor_model"], BaseURL: v["extractor_url"], Options: o})
 }
 
 // zoneOf is what the subject's timezone fact names, UTC when there is none that

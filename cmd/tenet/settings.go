@@ -42,6 +42,7 @@ var keys = []struct {
 	{"extractor_model", "", false},
 	{"extractor_url", "", false},
 	{"extractor_key", "", true},
+	{"extractor_budget", "0", false}, // tokens, in and out, that a process may spend; 0: no bound
 	{"policy", "", false},   // a policy file; see tenet policy check
 	{"root_log", "", false}, // where the server appends signed audit roots
 	{"root_key", "", false}, // file with the key that signs them (default: root_log with .key)
@@ -308,6 +309,9 @@ func (s *settings) check() error {
 	case "off":
 	default:
 		return bad("durable", "want on or off")
+	}
+	if n, err := strconv.ParseInt(v["extractor_budget"], 10, 64); err != nil || n < 0 {
+		return bad("extractor_budget", "want a number of tokens, 0 for no bound")
 	}
 	switch s.extractor = v["extractor"]; s.extractor {
 	case "rules", "verbatim":

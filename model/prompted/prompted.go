@@ -120,24 +120,57 @@ func (x *Extractor) Spend() Spend {
 // had, the whole stretch fails and stays due: half an extraction would be taken
 // for all of it.
 func (x *Extractor) Extract(ctx context.Context, st model.Stretch) ([]tenet.Candidate, error) {
-	all, err := model.Verbatim{}.Extract(ctx, st)
+	all, err := x.ExtractBatch(ctx, []model.Stretch{st})
 	if err != nil {
 		return nil, err
 	}
-	for _, part := range x.parts(st.Messages) {
+	return all[0], nil
+}
+
+// ExtractBatch implements model.BatchExtractor: as many messages share a call as
+// fit into it, whatever session they are of.
+func (x *Extractor) ExtractBatch(ctx context.Context, ss []model.Stretch) ([][]tenet.Candidate, error) {
+	out := make([][]tenet.Candidate, len(ss))
+	var shown []message
+	of := map[tenet.MessageID]int{}
+	for i, st := range ss {
+		var err error
+		if out[i], err = (model.Verbatim{}).Extract(ctx, st); err != nil {
+			return nil, err
+		}
+		for _, m := range st.Messages {
+			of[m.ID] = i
+			shown = append(shown, message{m, i})
+		}
+	}
+	for _, part := range x.parts(shown) {
 		cs, err := x.ask(ctx, part)
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, cs...)
+		for _, c := range cs {
+			i := part[len(part)-1].session // of what cites nothing that was shown
+			for _, id := range c.Cites {
+				if n, ok := of[id]; ok {
+					i = n
+				}
+			}
+			out[i] = append(out[i], c)
+		}
 	}
-	return all, nil
+	return out, nil
 }
 
-// parts cuts the stretch so that each part fits one call, and leaves out what
+// message is a message and which of a batch's sessions it is of.
+type message struct {
+	tenet.Message
+	session int
+}
+
+// parts cuts the messages so that each part fits one call, and leaves out what
 // does not fit at all.
-func (x *Extractor) parts(ms []tenet.Message) [][]tenet.Message {
-	var parts [][]tenet.Message
+func (x *Extractor) parts(ms []message) [][]message {
+	var parts [][]message
 	size := x.o.MaxInput + 1
 	spoken := false // by the user: nothing else can become a fact
 	for _, m := range ms {
@@ -161,13 +194,14 @@ func (x *Extractor) parts(ms []tenet.Message) [][]tenet.Message {
 
 // line is a message as the model sees it: JSON, so that no text ends its own
 // string and begins another message.
-func line(n int, m tenet.Message) string {
+func line(n int, m message) string {
 	b, _ := json.Marshal(struct {
-		ID   string `json:"id"`
-		Role string `json:"role"`
-		Said string `json:"said_at"`
-		Text string `json:"text"`
-	}{shortID(n), m.Role.String(), m.Said().UTC().Format(time.RFC3339), m.Text})
+		ID      string `json:"id"`
+		Session int    `json:"session"`
+		Role    string `json:"role"`
+		Said    string `json:"said_at"`
+		Text    string `json:"text"`
+	}{shortID(n), m.session + 1, m.Role.String(), m.Said().UTC().Format(time.RFC3339), m.Text})
 	return string(b) + "\n"
 }
 
@@ -175,7 +209,7 @@ func line(n int, m tenet.Message) string {
 // was not shown.
 func shortID(n int) string { return fmt.Sprintf("m%d", n+1) }
 
-func (x *Extractor) ask(ctx context.Context, ms []tenet.Message) ([]tenet.Candidate, error) {
+func (x *Extractor) ask(ctx context.Context, ms []message) ([]tenet.Candidate, error) {
 	var input strings.Builder
 	for i, m := range ms {
 		input.WriteString(line(i, m))

@@ -15,6 +15,7 @@ import (
 	"github.com/tenet-memory/tenet"
 	"github.com/tenet-memory/tenet/gate"
 	"github.com/tenet-memory/tenet/memory"
+	"github.com/tenet-memory/tenet/model"
 	"github.com/tenet-memory/tenet/model/anthropic"
 	"github.com/tenet-memory/tenet/model/openai"
 	"github.com/tenet-memory/tenet/model/prompted"
@@ -314,7 +315,46 @@ func TestALongStretchIsAskedAboutInParts(t *testing.T) {
 	if n := x.Spend(); n.Oversize != 1 || n.Calls != 1 {
 		t.Errorf("%+v", n)
 	}
-	if !strings.HasSuffix(x.Name(), "/prompt-1") || !strings.HasPrefix(x.Name(), "anthropic/") {
+	if !strings.HasSuffix(x.Name(), "/prompt-2") || !strings.HasPrefix(x.Name(), "anthropic/") {
 		t.Errorf("its records would not say how they were made: %s", x.Name())
+	}
+}
+
+// TestSessionsShareACall: as many messages as fit, whichever session they are
+// of, and each candidate goes to the session that it cites.
+func TestSessionsShareACall(t *testing.T) {
+	t.Parallel()
+	for _, v := range vendors {
+		t.Run(v.name, func(t *testing.T) {
+			t.Parallel()
+			s := &script{replies: []reply{{text: items(
+				item("fact", "diet", "vegan", "I am vegan", "assert", "m2"),
+				item("fact", "home_city", "Oslo", "I live in Oslo", "assert", "m1"),
+				item("note", "", "", "invented", "assert", "m9"),
+			)}}}
+			x, err := v.open(s.serve(t, v).URL, time.Minute, prompted.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			said := func(session tenet.SessionID, id tenet.MessageID, text string) model.Stretch {
+				m := tenet.UserMessage(text)
+				m.ID, m.Session, m.Seq = id, session, 1
+				return model.Stretch{Session: tenet.Session{ID: session}, Messages: []tenet.Message{m}}
+			}
+			got, err := x.ExtractBatch(t.Context(), []model.Stretch{said("one", "a", "I live in Oslo"), said("two", "b", "I am vegan")})
+			if err != nil || s.asked != 1 || len(got) != 2 {
+				t.Fatalf("%d requests, %v, %v", s.asked, got, err)
+			}
+			var keys [2][]string
+			for i, cs := range got {
+				for _, c := range cs {
+					keys[i] = append(keys[i], c.Tier.String()+" "+c.Key)
+				}
+			}
+			want := [2][]string{{"episode ", "fact home_city"}, {"episode ", "fact diet", "note "}}
+			if !slices.Equal(keys[0], want[0]) || !slices.Equal(keys[1], want[1]) {
+				t.Errorf("%q, want %q", keys, want)
+			}
+		})
 	}
 }
