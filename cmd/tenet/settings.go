@@ -43,10 +43,10 @@ var keys = []struct {
 	{"extractor_url", "", false},
 	{"extractor_key", "", true},
 	{"extractor_budget", "0", false}, // tokens, in and out, that a process may spend; 0: no bound
-	{"policy", "", false},   // a policy file; see tenet policy check
-	{"root_log", "", false}, // where the server appends signed audit roots
-	{"root_key", "", false}, // file with the key that signs them (default: root_log with .key)
-	{"lease", "15s", false}, // short: a killed command's session is free again soon
+	{"policy", "", false},            // a policy file; see tenet policy check
+	{"root_log", "", false},          // where the server appends signed audit roots
+	{"root_key", "", false},          // file with the key that signs them (default: root_log with .key)
+	{"lease", "15s", false},          // short: a killed command's session is free again soon
 	{"listen", "127.0.0.1:7766", false},
 	{"server", "", false},
 	{"api_key", "", true},
