@@ -45,3 +45,10 @@ type Blob struct {
 	CreatedAt time.Time `json:"created_at"`
 	ExpiresAt time.Time `json:"expires_at,omitzero"`
 }
+
+// Thread is a thread as a list shows it.
+type Thread struct {
+	Name string `json:"name"`
+	// NewestAt is when its newest version was kept, by the server's clock.
+	NewestAt time.Time `json:"newest_at"`
+}

@@ -39,6 +39,18 @@ type documentsAsked struct {
 	Limit  int    `query:"limit" minimum:"1" maximum:"500" doc:"default 50"`
 }
 
+type documentsSearched struct {
+	Body struct {
+		Prefix string `json:"prefix,omitempty" maxLength:"512"`
+		Query  string `json:"query" minLength:"1" maxLength:"65536"`
+		K      int    `json:"k,omitempty" minimum:"0" maximum:"200" doc:"default 10"`
+	}
+}
+
+type documentHits struct {
+	Hits []memory.DocumentHit `json:"hits"`
+}
+
 func (a *API) documentRoutes() {
 	writes := []int{http.StatusConflict, http.StatusUnprocessableEntity, http.StatusPreconditionFailed}
 	add(a, operation{id: "documents", method: "GET", path: "/documents", who: hotPath, summary: "Documents by path"},
@@ -46,6 +58,12 @@ func (a *API) documentRoutes() {
 			return list(a, "documents "+r.Prefix, c, paging{r.Cursor, r.Limit}, func(after string, limit int) ([]tenet.Document, error) {
 				return a.mem.Documents(ctx, c.by, c.scope, r.Prefix, after, limit)
 			}, func(d tenet.Document) string { return d.Path })
+		})
+	add(a, operation{id: "searchDocuments", method: "POST", path: "/documents-search", who: hotPath, summary: "Documents under a prefix by meaning, best first"},
+		func(ctx context.Context, c call, r *documentsSearched) (documentHits, error) {
+			orElse(&r.Body.K, 10)
+			hits, err := a.mem.SearchDocuments(ctx, c.by, c.scope, r.Body.Prefix, r.Body.Query, r.Body.K)
+			return documentHits{hits}, err
 		})
 	add(a, operation{id: "document", method: "GET", path: "/documents/{path}", who: hotPath, also: []int{http.StatusNotFound, http.StatusNotModified},
 		summary: "A document's text, byte for byte"},

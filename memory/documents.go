@@ -8,6 +8,7 @@ import (
 
 	"github.com/tenet-memory/tenet"
 	"github.com/tenet-memory/tenet/gate"
+	"github.com/tenet-memory/tenet/recall"
 )
 
 // MaxPath is the longest path of a document, in bytes.
@@ -131,6 +132,42 @@ func (m *Memory) Documents(ctx context.Context, by tenet.Principal, scope tenet.
 	out := make([]tenet.Document, 0, len(rs))
 	for _, r := range rs {
 		out = append(out, document(r))
+	}
+	return out, nil
+}
+
+// DocumentHit is a document found by meaning.
+type DocumentHit struct {
+	tenet.Document
+	Score float64 `json:"score"` // falls along the answer; comparable within it only
+}
+
+// SearchDocuments finds documents under a prefix by meaning, best first, at
+// most k. Documents alone are ranked, so nothing else takes their places.
+func (m *Memory) SearchDocuments(ctx context.Context, by tenet.Principal, scope tenet.Scope, prefix, query string, k int) ([]DocumentHit, error) {
+	const op = "search documents"
+	if err := m.durable(op); err != nil {
+		return nil, err
+	}
+	if err := reach(op, by, scope); err != nil {
+		return nil, err
+	}
+	if len(prefix) > MaxPath {
+		return nil, tenet.Errorf(tenet.Invalid, op, "a path over %d bytes", MaxPath)
+	}
+	if err := tenet.CheckText("prefix", prefix); err != nil {
+		return nil, err
+	}
+	q := recall.Query{Text: query, K: k, Now: m.now(), Diversity: recall.Plain}
+	q.Vector, _ = m.indexes.embed(ctx, query)
+	under := func(e entry) bool { return e.tier == tenet.TierDocument && strings.HasPrefix(e.key, prefix) }
+	hits, _, err := m.indexes.search(ctx, scope, q, under)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]DocumentHit, 0, len(hits))
+	for _, h := range hits {
+		out = append(out, DocumentHit{document(tenet.Record{ID: h.id, Key: h.key, Text: h.text, Label: h.label, Valid: h.valid}), h.Score})
 	}
 	return out, nil
 }

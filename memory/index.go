@@ -80,14 +80,18 @@ type hit struct {
 	scope tenet.Scope
 }
 
-// search asks one scope's index, at the ledger's present position.
-func (x *indexes) search(ctx context.Context, scope tenet.Scope, q recall.Query) ([]hit, recall.Result, error) {
+// search asks one scope's index, at the ledger's present position. Entries
+// that keep refuses are no hits; nil keeps all.
+func (x *indexes) search(ctx context.Context, scope tenet.Scope, q recall.Query, keep func(entry) bool) ([]hit, recall.Result, error) {
 	si := x.scope(scope)
 	if err := x.refresh(ctx, scope, si); err != nil {
 		return nil, recall.Result{}, err
 	}
 	si.mu.RLock()
 	defer si.mu.RUnlock()
+	if keep != nil {
+		q.Only = func(id string) bool { return keep(si.entries[tenet.RecordID(id)]) }
+	}
 	res, err := si.index.Search(q)
 	if err != nil {
 		return nil, res, tenet.Errorf(tenet.Invalid, "recall", "%v", err)

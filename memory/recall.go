@@ -105,7 +105,7 @@ func (x *indexes) find(ctx context.Context, scopes []tenet.Scope, query string, 
 	q.Vector, out.Degraded = x.embed(ctx, query)
 	lists := make([][]hit, len(scopes))
 	for i, s := range scopes {
-		hits, res, err := x.search(ctx, s, q)
+		hits, res, err := x.search(ctx, s, q, nil)
 		if err != nil {
 			return Found{}, err
 		}

@@ -14,6 +14,7 @@ type Threads struct {
 	by      tenet.Principal
 	scope   tenet.Scope
 	threads store.Threads
+	shelf   store.Shelf // nil: no batches
 	ttl     time.Duration
 	now     func() time.Time
 }
@@ -27,7 +28,11 @@ func (m *Memory) Threads(by tenet.Principal, scope tenet.Scope) (*Threads, error
 	if m.threads == nil {
 		return nil, tenet.Errorf(tenet.Unavailable, "threads", "no store for threads")
 	}
-	return &Threads{by, scope, store.OnlyThreads(m.threads), m.cfg.ThreadTTL, m.now}, nil
+	t := &Threads{by: by, scope: scope, threads: store.OnlyThreads(m.threads), ttl: m.cfg.ThreadTTL, now: m.now}
+	if s, ok := m.threads.(store.Shelf); ok {
+		t.shelf = store.OnlyShelf(s)
+	}
+	return t, nil
 }
 
 // MaxBlob is the largest version of a thread, in bytes; its metadata may take
@@ -38,19 +43,11 @@ const MaxBlob = 1 << 20
 // with other bytes it is a Conflict. With strict, the parent must be the
 // thread's newest version. keep is how long (zero: the engine's ThreadTTL).
 func (t *Threads) Put(ctx context.Context, b tenet.Blob, keep time.Duration, strict bool) (tenet.Blob, error) {
-	for _, n := range []struct{ what, name string }{{"thread", b.Thread}, {"version id", b.ID}} {
-		if err := checkName(n.what, n.name, tenet.MaxID); err != nil {
-			return tenet.Blob{}, err
-		}
+	if err := checkName("thread", b.Thread, tenet.MaxID); err != nil {
+		return tenet.Blob{}, err
 	}
-	if b.Parent != "" {
-		if err := checkName("parent", b.Parent, tenet.MaxID); err != nil {
-			return tenet.Blob{}, err
-		}
-	}
-	if len(b.Data) > MaxBlob || len(b.Meta) > MaxBlob/4 {
-		return tenet.Blob{}, tenet.Errorf(tenet.Invalid, "thread",
-			"%d bytes and %d of metadata, the limits are %d and %d", len(b.Data), len(b.Meta), MaxBlob, MaxBlob/4)
+	if err := checkBlob(b); err != nil {
+		return tenet.Blob{}, err
 	}
 	if keep < 0 {
 		return tenet.Blob{}, tenet.Errorf(tenet.Invalid, "thread", "a negative time to keep")
@@ -91,13 +88,7 @@ func (t *Threads) List(ctx context.Context, thread, after string, limit int) ([]
 	if err != nil {
 		return nil, err
 	}
-	live := make([]tenet.Blob, 0, len(bs))
-	for _, b := range bs {
-		if !t.over(b) {
-			live = append(live, b)
-		}
-	}
-	return live, nil
+	return t.live(bs), nil
 }
 
 // Drop removes a thread with all its versions and returns how many.

@@ -35,6 +35,7 @@ type query struct {
 	unknown  float64 // weight of those that are not in the index
 	ignored  int
 	within   *Range
+	only     func(id string) bool
 	dormant  bool // dormant entries may be found
 	time     *Range
 	vector   []int8

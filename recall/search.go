@@ -22,7 +22,7 @@ func (ix *Index) Search(q Query) (Result, error) {
 	ix.mu.RLock()
 	defer ix.mu.RUnlock()
 	rd := ix.read(q.Text)
-	rd.within, rd.dormant, rd.time = q.Within, q.Dormant, res.Time
+	rd.within, rd.only, rd.dormant, rd.time = q.Within, q.Only, q.Dormant, res.Time
 	res.Ignored = rd.ignored
 	if len(q.Vector.Values) > 0 {
 		if rd.vector = ix.fits(q.Vector); rd.vector == nil {

@@ -143,6 +143,9 @@ func (s *stage) admits(slot uint32) bool {
 	if s.ln.hot[slot].dormant && !s.q.dormant && s.ws.cells[slot].state&stateExact == 0 {
 		return false
 	}
+	if s.q.only != nil && !s.q.only(s.ln.docs[slot].id) {
+		return false
+	}
 	return s.q.within == nil || s.q.within.overlaps(&s.ln.docs[slot])
 }
 

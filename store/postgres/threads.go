@@ -20,6 +20,26 @@ func (s subject) thread(ctx context.Context, c conn, name string) (tid int64, er
 	return tid, err
 }
 
+// named is thread for a write: it makes the name when it is new. Another
+// process may be first, or drop it meanwhile.
+func (s subject) named(c conn, name string) (tid int64, err error) {
+	for {
+		if tid, err = s.thread(bg, c, name); tid != 0 || err != nil {
+			return tid, err
+		}
+		if err := c.exec(`INSERT INTO tenet.thread_names (tid, scope, external_id) VALUES ($1, $2, $3) ON CONFLICT (scope, external_id) DO NOTHING`,
+			surrogate(), s.id, name); err != nil {
+			return 0, err
+		}
+	}
+}
+
+// shelve seals and inserts a version.
+func (s subject) shelve(c conn, tid int64, b tenet.Blob) error {
+	return c.exec(`INSERT INTO tenet.blobs (scope, tid, `+blobColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`, s.id, tid, b.ID, b.Parent,
+		s.key.Seal(b.Data, s.about("blob", tid, b.ID)), s.key.Seal(b.Meta, s.about("meta", tid, b.ID)), start(b.CreatedAt), end(b.ExpiresAt))
+}
+
 const blobColumns = `id, parent, data, meta, created_at, expires_at`
 
 // blob opens a version's row.
@@ -50,18 +70,9 @@ func (db *DB) Put(ctx context.Context, scope tenet.Scope, b tenet.Blob, strict b
 		if err != nil {
 			return err
 		}
-		tid, err := s.thread(bg, c, b.Thread)
+		tid, err := s.named(c, b.Thread)
 		if err != nil {
 			return err
-		}
-		for tid == 0 { // another process may be first, or drop it meanwhile
-			if err := c.exec(`INSERT INTO tenet.thread_names (tid, scope, external_id) VALUES ($1, $2, $3) ON CONFLICT (scope, external_id) DO NOTHING`,
-				surrogate(), s.id, b.Thread); err != nil {
-				return err
-			}
-			if tid, err = s.thread(bg, c, b.Thread); err != nil {
-				return err
-			}
 		}
 		var old *tenet.Blob
 		if err := c.each(bg, `SELECT `+blobColumns+` FROM tenet.blobs WHERE scope = $1 AND tid = $2 AND id = $3`, []any{s.id, tid, b.ID}, func(rs pgx.Rows) error {
@@ -87,8 +98,7 @@ func (db *DB) Put(ctx context.Context, scope tenet.Scope, b tenet.Blob, strict b
 				return conflict(op, "the parent is not the newest version")
 			}
 		}
-		return c.exec(`INSERT INTO tenet.blobs (scope, tid, `+blobColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`, s.id, tid, b.ID, b.Parent,
-			s.key.Seal(b.Data, s.about("blob", tid, b.ID)), s.key.Seal(b.Meta, s.about("meta", tid, b.ID)), start(b.CreatedAt), end(b.ExpiresAt))
+		return s.shelve(c, tid, b)
 	})
 }
 

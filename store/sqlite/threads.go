@@ -18,6 +18,21 @@ func (s subject) thread(ctx context.Context, c conn, name string) (tid int64, er
 	return tid, err
 }
 
+// named is thread for a write: it makes the name when it is new.
+func (s subject) named(c conn, name string) (tid int64, err error) {
+	if tid, err = s.thread(bg, c, name); tid != 0 || err != nil {
+		return tid, err
+	}
+	tid = surrogate()
+	return tid, c.exec(`INSERT INTO thread_names (tid, scope, external_id) VALUES (?, ?, ?)`, tid, s.id, name)
+}
+
+// shelve seals and inserts a version.
+func (s subject) shelve(c conn, tid int64, b tenet.Blob) error {
+	return c.exec(`INSERT INTO blobs (scope, tid, `+blobColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`, s.id, tid, b.ID, b.Parent,
+		s.key.Seal(b.Data, s.about("blob", tid, b.ID)), s.key.Seal(b.Meta, s.about("meta", tid, b.ID)), start(b.CreatedAt), end(b.ExpiresAt))
+}
+
 const blobColumns = `id, parent, data, meta, created_at, expires_at`
 
 // blob opens a version's row.
@@ -48,15 +63,9 @@ func (db *DB) Put(ctx context.Context, scope tenet.Scope, b tenet.Blob, strict b
 		if err != nil {
 			return err
 		}
-		tid, err := s.thread(bg, c, b.Thread)
+		tid, err := s.named(c, b.Thread)
 		if err != nil {
 			return err
-		}
-		if tid == 0 {
-			tid = surrogate()
-			if err := c.exec(`INSERT INTO thread_names (tid, scope, external_id) VALUES (?, ?, ?)`, tid, s.id, b.Thread); err != nil {
-				return err
-			}
 		}
 		var old *tenet.Blob
 		if err := c.each(bg, `SELECT `+blobColumns+` FROM blobs WHERE tid = ? AND id = ?`, []any{tid, b.ID}, func(rs *sql.Rows) error {
@@ -82,8 +91,7 @@ func (db *DB) Put(ctx context.Context, scope tenet.Scope, b tenet.Blob, strict b
 				return conflict(op, "the parent is not the newest version")
 			}
 		}
-		return c.exec(`INSERT INTO blobs (scope, tid, `+blobColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`, s.id, tid, b.ID, b.Parent,
-			s.key.Seal(b.Data, s.about("blob", tid, b.ID)), s.key.Seal(b.Meta, s.about("meta", tid, b.ID)), start(b.CreatedAt), end(b.ExpiresAt))
+		return s.shelve(c, tid, b)
 	})
 }
 

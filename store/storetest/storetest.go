@@ -92,6 +92,10 @@ func Run(t *testing.T, b Backend) {
 	run("Retention", b.claims(func(l store.Ledger) bool { _, ok := l.(store.Retention); return ok }, t), retentionClauses)
 	run("Sessions", b.Sessions != nil, sessionClauses)
 	run("Threads", b.Threads != nil, threadClauses)
+	if b.Threads != nil {
+		_, is := b.Threads(t).(store.Shelf)
+		run("Shelf", is, shelfClauses)
+	}
 }
 
 // claims reports whether the ledger is another port, too.
