@@ -32,12 +32,14 @@ const (
 	Ask    Kind = 11 // nothing is written but the entry: a user is asked to confirm a hold
 	Revoke Kind = 12 // close what came from a tainted source and put back what it had pushed out
 	Bar    Kind = 13 // leave tombstones: statements that are not to be learned again
+
+	Access Kind = 20 // an API key is made, gets a new secret or another expiry, or is revoked
 )
 
-var kindNames = [...]string{"", "admit", "refuse", "end", "retract", "stage", "settle", "expire", "deny", "stats", "dormancy", "ask", "revoke", "bar"}
+var kindNames = [...]string{"", "admit", "refuse", "end", "retract", "stage", "settle", "expire", "deny", "stats", "dormancy", "ask", "revoke", "bar", Access: "access"}
 
 func (k Kind) String() string {
-	if int(k) < len(kindNames) {
+	if int(k) < len(kindNames) && kindNames[k] != "" {
 		return kindNames[k]
 	}
 	return "invalid"
@@ -89,6 +91,7 @@ type Plan struct {
 	Rests     []Rest              // Dormancy
 	Aged      []tenet.CandidateID // Expire: refused candidates whose sealed text goes
 	Tombs     []Tombstone         // Settle that discards, Bar, and what erases
+	Key       *tenet.Key          // Access: the key as it is from now on
 }
 
 // Needs is the precondition of a decision: the state of what it touches when

@@ -30,6 +30,13 @@ type keyOut struct {
 	Secret string    `json:"secret" doc:"shown this once; only a keyed hash is kept"`
 }
 
+type keyExpiring struct {
+	ID   string `path:"id" minLength:"1" maxLength:"256"`
+	Body struct {
+		Seconds float64 `json:"seconds" minimum:"0" maximum:"3153600000" doc:"from now; 0: until it is revoked"`
+	}
+}
+
 type keyNamed struct {
 	ID string `path:"id" minLength:"1" maxLength:"256"`
 }
@@ -64,6 +71,11 @@ func (a *API) accountRoutes() {
 		func(ctx context.Context, c call, r *keyNamed) (keyOut, error) {
 			k, secret, err := keys.Rotate(ctx, c.by, r.ID)
 			return keyOut{k, secret}, err
+		})
+	add(a, operation{id: "expireKey", method: "POST", path: "/v1/keys/{id}/expiry", who: admins, also: []int{http.StatusNotFound, http.StatusConflict},
+		summary: "Give a key another end, or none"},
+		func(ctx context.Context, c call, r *keyExpiring) (tenet.Key, error) {
+			return keys.Expire(ctx, c.by, r.ID, time.Duration(r.Body.Seconds*float64(time.Second)))
 		})
 	add(a, operation{id: "revokeKey", method: "DELETE", path: "/v1/keys/{id}", who: admins, also: []int{http.StatusNotFound}, summary: "End a key for good"},
 		func(ctx context.Context, c call, r *keyNamed) (tenet.Key, error) {

@@ -52,9 +52,10 @@ func newWorld(t testing.TB, opts ...func(*httpapi.Config)) *world {
 	db, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "tenet.db"), sqlite.Options{})
 	ok(t, err)
 	t.Cleanup(func() { db.Close() })
-	mem, err := memory.Open(t.Context(), memory.Config{Ledger: db, Sessions: db, Gate: newGate(t), Debounce: 50 * time.Millisecond})
+	g := newGate(t)
+	mem, err := memory.Open(t.Context(), memory.Config{Ledger: db, Sessions: db, Gate: g, Debounce: 50 * time.Millisecond})
 	ok(t, err)
-	keys, err := memory.NewKeyring(db, db.Secret("api keys"), nil)
+	keys, err := memory.NewKeyring(db, g, db.Secret("api keys"), nil)
 	ok(t, err)
 	c := httpapi.Config{Memory: mem, Keys: keys, Authenticate: keys.Principal, Secret: db.Secret("cursors")}
 	for _, o := range opts {

@@ -13,14 +13,19 @@ import (
 	"time"
 
 	"github.com/tenet-memory/tenet"
+	"github.com/tenet-memory/tenet/gate"
 	"github.com/tenet-memory/tenet/store"
 )
 
 // Keyring makes, checks and revokes API keys. A secret is shown once; what is
 // kept is an HMAC of it under the server's own secret, so that neither the
 // database nor a copy of it lets anybody in.
+//
+// Each change of a key is a decision of the gate's: the key and its entry on
+// the tenant's audit chain are one write.
 type Keyring struct {
-	keys   store.Keys
+	keys   KeyStore
+	gate   *gate.Gate
 	secret []byte
 	now    func() time.Time
 
@@ -42,16 +47,23 @@ const keyFresh = 2 * time.Second
 // knownKeys bounds what is remembered.
 const knownKeys = 10_000
 
+// KeyStore finds keys and applies what the gate decides about them. A ledger
+// that keeps keys is one.
+type KeyStore interface {
+	store.Keys
+	Apply(ctx context.Context, ds []gate.Decision, again store.Rejudge) ([]store.Applied, error)
+}
+
 // NewKeyring makes a keyring over a store. Every process that shares the store
 // needs the same secret.
-func NewKeyring(keys store.Keys, secret []byte, now func() time.Time) (*Keyring, error) {
-	if keys == nil || len(secret) < 16 {
-		return nil, tenet.Errorf(tenet.Invalid, "keys", "no store, or a secret under 16 bytes")
+func NewKeyring(keys KeyStore, g *gate.Gate, secret []byte, now func() time.Time) (*Keyring, error) {
+	if keys == nil || g == nil || len(secret) < 16 {
+		return nil, tenet.Errorf(tenet.Invalid, "keys", "no store, no gate, or a secret under 16 bytes")
 	}
 	if now == nil {
 		now = time.Now
 	}
-	return &Keyring{keys: keys, secret: bytes.Clone(secret), now: now, known: map[string]knownKey{}}, nil
+	return &Keyring{keys: keys, gate: g, secret: bytes.Clone(secret), now: now, known: map[string]knownKey{}}, nil
 }
 
 // NewKey says what a key is for.
@@ -92,7 +104,16 @@ func (k *Keyring) hash(secret string) []byte {
 // Issue makes a key for a tenant without asking who wants it: for the host
 // that owns the store. It returns the secret, which is not kept.
 func (k *Keyring) Issue(ctx context.Context, tenant string, n NewKey) (tenet.Key, string, error) {
+	host, err := tenet.NewPrincipal(tenet.Admin, tenant, "host")
+	if err != nil {
+		return tenet.Key{}, "", err
+	}
+	return k.issue(ctx, host, n)
+}
+
+func (k *Keyring) issue(ctx context.Context, by tenet.Principal, n NewKey) (tenet.Key, string, error) {
 	const op = "issue key"
+	tenant := by.Tenant()
 	if tenant == probeTenant {
 		return tenet.Key{}, "", tenet.Errorf(tenet.Invalid, op, "the tenant's name is reserved")
 	}
@@ -125,7 +146,17 @@ func (k *Keyring) Issue(ctx context.Context, tenant string, n NewKey) (tenet.Key
 	}
 	secret := newSecret(n.Kind)
 	key.Hash = k.hash(secret)
-	return key, secret, k.keys.PutKey(ctx, key)
+	return key, secret, k.change(ctx, by, key, gate.KeyMade)
+}
+
+// change writes a key with the entry that says what became of it.
+func (k *Keyring) change(ctx context.Context, by tenet.Principal, key tenet.Key, what gate.KeyChange) error {
+	d, err := k.gate.Access(by, key, what, tenet.Micros(k.now()))
+	if err != nil {
+		return err
+	}
+	_, err = k.keys.Apply(ctx, []gate.Decision{d}, nil)
+	return err
 }
 
 // Create makes a key in the admin's tenant; Denied for any other principal.
@@ -133,7 +164,7 @@ func (k *Keyring) Create(ctx context.Context, by tenet.Principal, n NewKey) (ten
 	if err := adminOnly("create key", by); err != nil {
 		return tenet.Key{}, "", err
 	}
-	return k.Issue(ctx, by.Tenant(), n)
+	return k.issue(ctx, by, n)
 }
 
 // List returns the tenant's keys by id after the given one, at most limit.
@@ -155,9 +186,32 @@ func (k *Keyring) Rotate(ctx context.Context, by tenet.Principal, id string) (te
 	}
 	old, secret := string(key.Hash), newSecret(key.Kind)
 	key.Hash = k.hash(secret)
-	err = k.keys.PutKey(ctx, key)
+	err = k.change(ctx, by, key, gate.KeyRotated)
 	k.forget(old)
 	return key, secret, err
+}
+
+// Expire gives a key another end: d from now, or, with zero, none until it is
+// revoked. It returns a Conflict error when it is revoked already.
+func (k *Keyring) Expire(ctx context.Context, by tenet.Principal, id string, d time.Duration) (tenet.Key, error) {
+	const op = "key expiry"
+	key, err := k.find(ctx, op, by, id)
+	if err != nil {
+		return tenet.Key{}, err
+	}
+	if d < 0 {
+		return tenet.Key{}, tenet.Errorf(tenet.Invalid, op, "a negative duration")
+	}
+	if !key.RevokedAt.IsZero() {
+		return tenet.Key{}, tenet.Errorf(tenet.Conflict, op, "the key is revoked")
+	}
+	key.ExpiresAt = time.Time{}
+	if d > 0 {
+		key.ExpiresAt = tenet.Micros(k.now()).Add(d)
+	}
+	err = k.change(ctx, by, key, gate.KeyExpiry)
+	k.forget(string(key.Hash))
+	return key, err
 }
 
 // Revoke ends a key for good. Revoking a revoked one changes nothing.
@@ -167,7 +221,7 @@ func (k *Keyring) Revoke(ctx context.Context, by tenet.Principal, id string) (te
 		return key, err
 	}
 	key.RevokedAt = tenet.Micros(k.now())
-	err = k.keys.PutKey(ctx, key)
+	err = k.change(ctx, by, key, gate.KeyRevoked)
 	k.forget(string(key.Hash))
 	return key, err
 }

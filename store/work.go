@@ -81,11 +81,10 @@ type Documents interface {
 	Documents(ctx context.Context, scope tenet.Scope, now time.Time, prefix, after string, limit int) ([]tenet.Record, error)
 }
 
-// Keys holds API keys.
+// Keys finds API keys. They are written by Apply only (Access decisions): it
+// makes a key, or replaces what may change of it (hash, expiry, revocation);
+// another tenant's id is a Conflict.
 type Keys interface {
-	// PutKey creates a key, or replaces what may change of it (hash, expiry,
-	// revocation). Another tenant's id is a Conflict.
-	PutKey(ctx context.Context, k tenet.Key) error
 	// KeyByHash finds a key, revoked and expired ones too; NotFound otherwise.
 	KeyByHash(ctx context.Context, hash []byte) (tenet.Key, error)
 	// KeysOf lists a tenant's keys by id after the given one, at most limit.

@@ -78,6 +78,7 @@ type keyring interface {
 	Create(context.Context, tenet.Principal, memory.NewKey) (tenet.Key, string, error)
 	List(ctx context.Context, by tenet.Principal, after string, limit int) ([]tenet.Key, error)
 	Rotate(ctx context.Context, by tenet.Principal, id string) (tenet.Key, string, error)
+	Expire(ctx context.Context, by tenet.Principal, id string, d time.Duration) (tenet.Key, error)
 	Revoke(ctx context.Context, by tenet.Principal, id string) (tenet.Key, error)
 }
 

@@ -13,6 +13,7 @@ type keyCmd struct {
 	Create keyCreateCmd `cmd:"" help:"Make a key; its secret is shown once."`
 	List   keyListCmd   `cmd:"" help:"List the tenant's keys, without secrets."`
 	Rotate keyRotateCmd `cmd:"" help:"Give a key a new secret; the old one stops working."`
+	Expire keyExpireCmd `cmd:"" help:"Give a key another end, or none."`
 	Revoke keyRevokeCmd `cmd:"" help:"End a key for good."`
 }
 
@@ -111,6 +112,33 @@ func (c keyRotateCmd) Run(a *app) error {
 		return err
 	}
 	return a.secret(k, secret)
+}
+
+type keyExpireCmd struct {
+	ID    string        `arg:"" help:"The key's id."`
+	In    time.Duration `xor:"when" required:"" help:"How much longer it is good." placeholder:"DURATION"`
+	Never bool          `xor:"when" required:"" help:"Good until it is revoked."`
+}
+
+func (c keyExpireCmd) Run(a *app) error {
+	if !c.Never && c.In <= 0 {
+		return tenet.Errorf(tenet.Invalid, "usage", "--in must be positive; tenet key revoke ends a key now")
+	}
+	keys, by, err := a.keys()
+	if err != nil {
+		return err
+	}
+	k, err := keys.Expire(a.ctx, by, c.ID, c.In)
+	if err != nil {
+		return err
+	}
+	return a.print(k, func() {
+		if k.ExpiresAt.IsZero() {
+			a.printf("key %s is good until it is revoked\n", k.ID)
+			return
+		}
+		a.printf("key %s is good until %s\n", k.ID, stamp(k.ExpiresAt))
+	})
 }
 
 type keyRevokeCmd struct {

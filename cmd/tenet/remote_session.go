@@ -291,6 +291,12 @@ func (r *remote) Rotate(ctx context.Context, _ tenet.Principal, id string) (tene
 	return r.keyed(ctx, request{method: "POST", path: "/v1/keys/" + url.PathEscape(id) + "/rotate"})
 }
 
+func (r *remote) Expire(ctx context.Context, _ tenet.Principal, id string, d time.Duration) (tenet.Key, error) {
+	var out tenet.Key
+	_, err := r.call(ctx, request{method: "POST", path: "/v1/keys/" + url.PathEscape(id) + "/expiry", body: map[string]any{"seconds": d.Seconds()}}, &out)
+	return out, err
+}
+
 func (r *remote) Revoke(ctx context.Context, _ tenet.Principal, id string) (tenet.Key, error) {
 	var out tenet.Key
 	_, err := r.call(ctx, request{method: "DELETE", path: "/v1/keys/" + url.PathEscape(id)}, &out)

@@ -169,7 +169,16 @@ func TestEveryCommandWorksAtAServer(t *testing.T) {
 	brief.ok(with("facts")...)
 	admin.ok("key", "rotate", made.Key.ID)
 	brief.fails(tenet.Denied, with("facts")...)
+	says(admin.ok("key", "expire", made.Key.ID, "--in", "1h"), "is good until 20")
+	says(admin.ok("key", "expire", made.Key.ID, "--never"), "until it is revoked")
+	operator.fails(tenet.Denied, "key", "expire", made.Key.ID, "--never")
+	admin.fails(tenet.NotFound, "key", "expire", "nobody", "--never")
 	admin.ok("key", "revoke", made.Key.ID)
+	admin.fails(tenet.Conflict, "key", "expire", made.Key.ID, "--never")
+	chain := operator.ok("audit", "list", "--subject", "tenant", "--limit", "500")
+	for _, what := range []string{"create app", "rotate app", "expiry app until", "revoke app"} {
+		says(chain, what)
+	}
 
 	app.fails(tenet.Invalid, "consolidate", "--all")
 	app.fails(tenet.Invalid, with("facts", "--as", "operator")...)

@@ -14,7 +14,6 @@ import (
 	"github.com/tenet-memory/tenet"
 	"github.com/tenet-memory/tenet/httpapi"
 	"github.com/tenet-memory/tenet/memory"
-	"github.com/tenet-memory/tenet/store"
 )
 
 // serveCmd runs the HTTP server. It drains on an interrupt: what has begun is
@@ -117,7 +116,7 @@ func listenReason(err error) string {
 
 // secretStore is a database that keeps keys and derives the server's secrets.
 type secretStore interface {
-	store.Keys
+	memory.KeyStore
 	Secret(purpose string) []byte
 }
 
@@ -130,7 +129,7 @@ func (a *app) keyring() (*memory.Keyring, func(string) []byte, error) {
 	if !ok {
 		return nil, nil, tenet.Errorf(tenet.Unavailable, "keys", "this store keeps no API keys")
 	}
-	k, err := memory.NewKeyring(db, db.Secret("api keys"), nil)
+	k, err := memory.NewKeyring(db, a.opened.gate, db.Secret("api keys"), nil)
 	return k, db.Secret, err
 }
 

@@ -78,7 +78,12 @@ func filled(t *testing.T, partitions int) (dsn string, db *DB) {
 		_, _, err = db.Claim(ctx, scope, store.Claim{Session: "chat", Key: "pay", By: "w", Now: begun, Until: begun.Add(time.Minute)})
 		must(err)
 		must(db.Put(ctx, scope, tenet.Blob{Thread: "t", ID: "1", Data: []byte("blob"), CreatedAt: begun}, false))
-		must(db.PutKey(ctx, tenet.Key{ID: "key-" + tenant, Tenant: tenant, Kind: tenet.App, Hash: []byte("hash of " + tenant + " 0123456789"), CreatedAt: begun}))
+		admin, err := tenet.NewPrincipal(tenet.Admin, tenant, "root")
+		must(err)
+		d, err := g.Access(admin, tenet.Key{ID: "key-" + tenant, Tenant: tenant, Kind: tenet.App, Hash: []byte("hash of " + tenant + " 0123456789"), CreatedAt: begun}, gate.KeyMade, begun)
+		must(err)
+		_, err = db.Apply(ctx, []gate.Decision{d}, nil)
+		must(err)
 	}
 	return dsn, db
 }

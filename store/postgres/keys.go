@@ -29,29 +29,26 @@ func scanKey(rs pgx.Rows) (tenet.Key, error) {
 	return k, d.err()
 }
 
-// PutKey implements store.Keys.
-func (db *DB) PutKey(ctx context.Context, k tenet.Key) error {
-	const op = "put key"
-	if k.ID == "" || k.Tenant == "" || len(k.Hash) < 16 {
-		return invalid(op, "no id, tenant or hash")
+// access makes the key of an Access decision, or changes what may change of it.
+func (w *writing) access(k *tenet.Key) error {
+	if k == nil {
+		return nil
 	}
 	var subjects, owns encoder
 	encodeStrings(&subjects, k.Subjects)
 	encodeStrings(&owns, k.Owns)
-	return db.write(ctx, op, k.Tenant, func(c conn) error {
-		// Another tenant's key cannot be seen, but its id is taken.
-		taken := conflict(op, "the id, or the hash, is another key's")
-		n, err := c.affect(`SELECT 1 FROM tenet.keys WHERE id = $1 FOR UPDATE`, k.ID)
-		switch {
-		case err != nil:
-			return err
-		case n == 1:
-			return c.claim(taken, `UPDATE tenet.keys SET hash = $1, expires_at = $2, revoked_at = $3 WHERE id = $4`,
-				k.Hash, end(k.ExpiresAt), end(k.RevokedAt), k.ID)
-		}
-		return c.claim(taken, `INSERT INTO tenet.keys (`+keyColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
-			k.ID, k.Tenant, int64(k.Kind), k.Name, subjects.b, owns.b, k.Hash, start(k.CreatedAt), end(k.ExpiresAt), end(k.RevokedAt))
-	})
+	// Another tenant's key cannot be seen, but its id is taken.
+	taken := conflict("key", "the id, or the hash, is another key's")
+	n, err := w.c.affect(`SELECT 1 FROM tenet.keys WHERE id = $1 FOR UPDATE`, k.ID)
+	switch {
+	case err != nil:
+		return err
+	case n == 1:
+		return w.c.claim(taken, `UPDATE tenet.keys SET hash = $1, expires_at = $2, revoked_at = $3 WHERE id = $4`,
+			k.Hash, end(k.ExpiresAt), end(k.RevokedAt), k.ID)
+	}
+	return w.c.claim(taken, `INSERT INTO tenet.keys (`+keyColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
+		k.ID, k.Tenant, int64(k.Kind), k.Name, subjects.b, owns.b, k.Hash, start(k.CreatedAt), end(k.ExpiresAt), end(k.RevokedAt))
 }
 
 // KeyByHash implements store.Keys.

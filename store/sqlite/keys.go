@@ -28,30 +28,28 @@ func scanKey(rs *sql.Rows) (tenet.Key, error) {
 	return k, d.err()
 }
 
-// PutKey implements store.Keys.
-func (db *DB) PutKey(ctx context.Context, k tenet.Key) error {
-	const op = "put key"
-	if k.ID == "" || k.Tenant == "" || len(k.Hash) < 16 {
-		return invalid(op, "no id, tenant or hash")
+// access makes the key of an Access decision, or changes what may change of it.
+func (w *writing) access(k *tenet.Key) error {
+	const op = "key"
+	if k == nil {
+		return nil
 	}
 	var subjects, owns encoder
 	encodeStrings(&subjects, k.Subjects)
 	encodeStrings(&owns, k.Owns)
-	return db.write(ctx, op, func(c conn) error {
-		var tenant string
-		err := c.row(bg, `SELECT tenant FROM keys WHERE id = ?`, []any{k.ID}, &tenant)
-		switch {
-		case err == nil && tenant != k.Tenant:
-			return conflict(op, "the id is taken")
-		case err == nil:
-			return taking(op, c.exec(`UPDATE keys SET hash = ?, expires_at = ?, revoked_at = ? WHERE id = ?`,
-				k.Hash, end(k.ExpiresAt), end(k.RevokedAt), k.ID))
-		case !errors.Is(err, sql.ErrNoRows):
-			return err
-		}
-		return taking(op, c.exec(`INSERT INTO keys (`+keyColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-			k.ID, k.Tenant, int64(k.Kind), k.Name, subjects.b, owns.b, k.Hash, start(k.CreatedAt), end(k.ExpiresAt), end(k.RevokedAt)))
-	})
+	var tenant string
+	err := w.c.row(bg, `SELECT tenant FROM keys WHERE id = ?`, []any{k.ID}, &tenant)
+	switch {
+	case err == nil && tenant != k.Tenant:
+		return conflict(op, "the id is taken")
+	case err == nil:
+		return taking(op, w.c.exec(`UPDATE keys SET hash = ?, expires_at = ?, revoked_at = ? WHERE id = ?`,
+			k.Hash, end(k.ExpiresAt), end(k.RevokedAt), k.ID))
+	case !errors.Is(err, sql.ErrNoRows):
+		return err
+	}
+	return taking(op, w.c.exec(`INSERT INTO keys (`+keyColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		k.ID, k.Tenant, int64(k.Kind), k.Name, subjects.b, owns.b, k.Hash, start(k.CreatedAt), end(k.ExpiresAt), end(k.RevokedAt)))
 }
 
 func taking(op string, err error) error {

@@ -74,6 +74,9 @@ func (w *writing) write(p gate.Plan) error {
 	if err := w.bury(p); err != nil {
 		return err
 	}
+	if err := w.access(p.Key); err != nil {
+		return err
+	}
 	if err := w.expire(p.Expire); err != nil {
 		return err
 	}

@@ -266,7 +266,7 @@ func TestBrokenLedgersAreNoticed(t *testing.T) {
 				d.rows[i].textOut = 0
 			}
 		}), "ChangesAreIncremental"},
-		{"who asked is forgotten", before(func(p *gate.Plan) { p.Actor = "" }), "DeniedIsAnEntryOnly ChainVerifies"},
+		{"who asked is forgotten", before(func(p *gate.Plan) { p.Actor = "" }), "DeniedIsAnEntryOnly AccessIsAnEntryOfTheTenant ChainVerifies"},
 		{"an entry says something else", after(func(d *durable) { d.chain[len(d.chain)-1].Codes = []tenet.Code{"OTHER"} }), "ChainVerifies"},
 		{"a hold can be settled twice", after(func(d *durable) {
 			for i := range d.holds {

@@ -47,6 +47,7 @@ var ledgerClauses = []clause{
 	{"ExpiryDropsTextOnly", expiryDropsTextOnly},
 	{"LargeAndOddTextIsKept", largeAndOddTextIsKept},
 	{"DeniedIsAnEntryOnly", deniedIsAnEntryOnly},
+	{"AccessIsAnEntryOfTheTenant", accessIsAnEntryOfTheTenant},
 }
 
 func zeroDecisionIsRefused(t testing.TB, b Backend) {

@@ -379,6 +379,41 @@ func knownTimeIsStrictlyIncreasing(t testing.TB, b Backend) {
 	}
 }
 
+func accessIsAnEntryOfTheTenant(t testing.TB, b Backend) {
+	r := rigOn(t, b.Ledger(t), mustScope(t, "acme", tenet.WholeTenant()), nil)
+	admin, err := tenet.NewPrincipal(tenet.Admin, "acme", "root")
+	must(t, err)
+	k := tenet.Key{ID: "k1", Tenant: "acme", Kind: tenet.Agent, Name: "bot", Subjects: []string{"user:sarah"}, Hash: bytes.Repeat([]byte{7}, 32), CreatedAt: r.now}
+	until := k
+	until.ExpiresAt = day(2030, 1, 2)
+	for _, c := range []struct {
+		key  tenet.Key
+		what gate.KeyChange
+		why  string
+	}{
+		{k, gate.KeyMade, "create agent"}, {until, gate.KeyExpiry, "expiry agent until 2030-01-02T00:00:00Z"},
+		{k, gate.KeyExpiry, "expiry agent until it is revoked"}, {k, gate.KeyRotated, "rotate agent"}, {until, gate.KeyRevoked, "revoke agent"},
+	} {
+		d, err := r.g.Access(admin, c.key, c.what, r.now)
+		must(t, err)
+		e := r.apply(d)[0].Entry
+		if e.Action != "access" || e.Actor != "admin:root" || e.Ref != "k1" || e.Why != c.why || e.Outcome != 0 {
+			t.Errorf("the entry: %+v", e)
+		}
+	}
+	same(t, "the entries", len(must2(r.l.Audit(ctx, r.scope, 1, 10))(t)), 5)
+	same(t, "facts", len(r.facts(at(r.now))), 0)
+	same(t, "the text position", r.head().Text, uint64(0))
+	r.verified()
+
+	other, err := tenet.NewPrincipal(tenet.Admin, "globex", "root")
+	must(t, err)
+	_, err = r.g.Access(other, k, gate.KeyMade, r.now)
+	wantKind(t, "an admin of another tenant", err, tenet.Denied)
+	_, err = r.g.Access(r.agent, k, gate.KeyMade, r.now)
+	wantKind(t, "an agent", err, tenet.Denied)
+}
+
 func deniedIsAnEntryOnly(t testing.TB, b Backend) {
 	r := rigOn(t, b.Ledger(t), mustScope(t, "acme", tenet.WholeTenant()), nil)
 	for range 2 { // every attempt is an entry of its own

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/tenet-memory/tenet"
+	"github.com/tenet-memory/tenet/gate"
 	"github.com/tenet-memory/tenet/store"
 )
 
@@ -51,6 +52,20 @@ func (s *shift) session(id tenet.SessionID) {
 	s.Helper()
 	_, err := s.w.Ensure(ctx, s.scope, tenet.Session{ID: id, Scope: s.scope, Reads: []tenet.Scope{s.scope}, CreatedAt: s.now})
 	must(s.TB, err)
+}
+
+// access applies what the gate decides about a key.
+func (s *shift) access(k tenet.Key) error {
+	by, err := tenet.NewPrincipal(tenet.Admin, k.Tenant, "root")
+	must(s.TB, err)
+	what := gate.KeyMade
+	if !k.RevokedAt.IsZero() {
+		what = gate.KeyRevoked
+	}
+	d, err := gate.New(nil).Access(by, k, what, s.now)
+	must(s.TB, err)
+	_, err = s.w.Apply(ctx, []gate.Decision{d}, nil)
+	return err
 }
 
 func (s *shift) checkpoint(version int64, fence uint64) error {
@@ -347,9 +362,9 @@ var workClauses = []struct {
 	{"KeysAreFoundByHashAndListedByTenant", func(s *shift) {
 		hash := func(c byte) []byte { return append(make([]byte, 31), c) }
 		k := tenet.Key{ID: "2", Tenant: "acme", Kind: tenet.Connector, Name: "crm", Subjects: []string{"user:sarah"}, Owns: []string{"plan"}, Hash: hash(1), CreatedAt: s.now, ExpiresAt: s.now.Add(time.Hour)}
-		must(s.TB, s.w.PutKey(ctx, k))
-		must(s.TB, s.w.PutKey(ctx, tenet.Key{ID: "1", Tenant: "acme", Kind: tenet.Agent, Name: "bot", Hash: hash(2), CreatedAt: s.now}))
-		must(s.TB, s.w.PutKey(ctx, tenet.Key{ID: "3", Tenant: "globex", Kind: tenet.Agent, Name: "bot", Hash: hash(3), CreatedAt: s.now}))
+		must(s.TB, s.access(k))
+		must(s.TB, s.access(tenet.Key{ID: "1", Tenant: "acme", Kind: tenet.Agent, Name: "bot", Hash: hash(2), CreatedAt: s.now}))
+		must(s.TB, s.access(tenet.Key{ID: "3", Tenant: "globex", Kind: tenet.Agent, Name: "bot", Hash: hash(3), CreatedAt: s.now}))
 		got, err := s.w.KeyByHash(ctx, hash(1))
 		must(s.TB, err)
 		same(s.TB, "key", got, k)
@@ -361,7 +376,7 @@ var workClauses = []struct {
 			s.Errorf("acme's keys: %+v", all)
 		}
 		k.Hash, k.RevokedAt, k.Name = hash(4), s.now, "renamed"
-		must(s.TB, s.w.PutKey(ctx, k))
+		must(s.TB, s.access(k))
 		_, err = s.w.KeyByHash(ctx, hash(1))
 		wantKind(s.TB, "the old secret", err, tenet.NotFound)
 		got, err = s.w.KeyByHash(ctx, hash(4))
@@ -370,7 +385,18 @@ var workClauses = []struct {
 			s.Errorf("after the change: %+v", got)
 		}
 		k.Tenant = "globex"
-		wantKind(s.TB, "another tenant's id", s.w.PutKey(ctx, k), tenet.Conflict)
+		wantKind(s.TB, "another tenant's id", s.access(k), tenet.Conflict)
+
+		// The key and its entry are one write: what is not kept is not on the chain.
+		whole := mustScope(s.TB, "acme", tenet.WholeTenant())
+		es := must2(s.w.Audit(ctx, whole, 1, 10))(s.TB)
+		if len(es) != 3 || es[0].Ref != "2" || es[1].Ref != "1" || es[2].Ref != "2" || es[2].Action != "access" || es[2].Why != "revoke connector" {
+			s.Errorf("acme's entries: %+v", es)
+		}
+		same(s.TB, "globex's entries", len(must2(s.w.Audit(ctx, mustScope(s.TB, "globex", tenet.WholeTenant()), 1, 10))(s.TB)), 1)
+		if v := must2(s.w.Verify(ctx, whole))(s.TB); !v.OK() {
+			s.Errorf("the chain: %+v", v)
+		}
 	}},
 	{"DocumentsAreListedByPath", func(s *shift) {
 		r := rigOn(s.TB, s.w, s.scope, nil)
