@@ -63,6 +63,11 @@ const (
 	CodeRestated         Code = "RESTATED_AFTER_ERASURE" // the user said again what had been erased
 	CodeForgetRequest    Code = "FORGET_REQUEST"         // the user asked to forget what no one key holds
 	CodePromptLimit      Code = "PROMPT_LIMIT"           // the user was asked often enough today
+	CodeRateLimit        Code = "RATE_LIMIT"             // the principal proposed too much for this subject lately
+	CodeKeyChurn         Code = "KEY_CHURN"              // the key was written too often lately by others than the user
+	// CodeSelfReinforcement: agents alone stand behind the last writes of the key.
+	CodeSelfReinforcement Code = "SELF_REINFORCEMENT"
+	CodeRedacted          Code = "REDACTED" // stored with a typed placeholder where personal data stood
 )
 
 // Finding is one reason behind a verdict: the check that spoke, its code, and

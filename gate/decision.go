@@ -108,6 +108,8 @@ type Needs struct {
 	Limits Limits
 	// Blocked is what the tombstones said about the statement.
 	Blocked Block
+	// Over is which of the query's limits were reached.
+	Over Over
 }
 
 // Query names the records a judgement depends on: the believed records of a
@@ -122,6 +124,8 @@ type Query struct {
 	Since time.Time
 	// Statement is looked up among the scope's tombstones; see Fingerprint.
 	Statement string
+	// Pace is counted over the scope's last entries.
+	Pace PaceQuery
 }
 
 // Close ends the known time of a record.
@@ -201,6 +205,8 @@ type State struct {
 	Now time.Time
 	// Blocked is what the tombstones say about the query's statement.
 	Blocked Block
+	// Pace is what the query's Pace counted.
+	Pace Pace
 }
 
 // HoldCap is how much of a refused text the log keeps, and HoldFor how long.

@@ -19,7 +19,7 @@ import (
 )
 
 // floorVersion names the compiled-in rules; it is part of the rule-set digest.
-const floorVersion = "floor/1"
+const floorVersion = "floor/2"
 
 // Rule is a configurable check. It can object; it cannot admit. Check must be
 // a pure function of the proposal, and Version must change when its answers do.
@@ -52,6 +52,10 @@ type Finding struct {
 	// Mask keeps the found span out of every log: a secret, a card number.
 	// A zero span masks the whole text.
 	Mask bool
+	// Redact keeps the found span out of everything durable: the candidate goes
+	// on with a typed placeholder in its place, and so do its value and the
+	// excerpts kept with it.
+	Redact bool
 }
 
 // Gate judges. It is safe for concurrent use: each judgement is made under one
@@ -62,6 +66,7 @@ type Gate struct{ at atomic.Pointer[rulebook] }
 type rulebook struct {
 	rules   []Rule
 	limits  Limits
+	rates   Rates
 	ruleset string
 
 	keys        func(string) (KeySpec, bool)
@@ -91,12 +96,12 @@ func WithKeys(version string, lookup func(key string) (KeySpec, bool)) Option {
 // New makes a gate from the floor and the rules. Rules only add objections:
 // a gate without rules still refuses what the floor refuses.
 func New(rules []Rule, opts ...Option) *Gate {
-	g := &rulebook{rules: slices.Clone(rules), limits: DefaultLimits}
+	g := &rulebook{rules: slices.Clone(rules), limits: DefaultLimits, rates: DefaultRates}
 	for _, o := range opts {
 		o(g)
 	}
 	h := sha256.New()
-	fmt.Fprintf(h, "%s %+v %q\n", floorVersion, g.limits, g.keysVersion)
+	fmt.Fprintf(h, "%s %+v %+v %q\n", floorVersion, g.limits, g.rates, g.keysVersion)
 	for _, r := range rules {
 		fmt.Fprintln(h, r.Version())
 	}
@@ -183,7 +188,10 @@ type Case struct {
 
 // Query is what the case's State has to hold: ask the ledger for it, then
 // judge.
-func (g *Gate) Query(c Case) Query { return query(g.at.Load().prepare(c)) }
+func (g *Gate) Query(c Case) Query {
+	b := g.at.Load()
+	return b.query(b.prepare(c))
+}
 
 // Judge decides about a candidate. It returns an error, and decides nothing,
 // when the candidate cannot be judged at all (Invalid) or the principal may
@@ -269,6 +277,9 @@ func (g *rulebook) judge(c Case, up *elevation) (Decision, error) {
 	}
 	findings = append(findings, floor(c, g.limits)...)
 	findings = append(findings, buried(c, label)...)
+	asked := g.query(c)
+	over := asked.Pace.Over(c.State.Pace)
+	findings = append(findings, paced(over, label)...)
 	for _, code := range c.Objections {
 		findings = append(findings, refusal("classifier", code, hold))
 	}
@@ -303,7 +314,7 @@ func (g *rulebook) judge(c Case, up *elevation) (Decision, error) {
 
 	p := &Plan{
 		Scope: c.Candidate.Scope, Actor: c.By.String(), At: c.At, Ref: string(c.Candidate.ID), Candidate: c.Candidate, Declared: declared, Why: c.Candidate.Route,
-		Needs: Needs{Query: query(c), Limits: g.limits, Blocked: c.State.Blocked},
+		Needs: Needs{Query: asked, Limits: g.limits, Blocked: c.State.Blocked, Over: over},
 	}
 	for _, r := range c.State.Open {
 		p.Needs.Open = append(p.Needs.Open, r.ID)
@@ -311,6 +322,12 @@ func (g *rulebook) judge(c Case, up *elevation) (Decision, error) {
 	v := tenet.Verdict{
 		Candidate: c.Candidate.ID, Tier: c.Candidate.Tier, Key: c.Candidate.Key, Label: label, Effect: effect.String(),
 		RuleSet: g.ruleset, At: c.At,
+	}
+	if worst == allow && redact(&c, findings, evidence) {
+		findings = append(findings, note("pii", tenet.CodeRedacted))
+		placed := g.query(c) // what it is placed among follows from what is left of it
+		placed.Statement = asked.Statement
+		p.Candidate, p.Needs.Query = c.Candidate, placed
 	}
 	if worst == allow {
 		place := g.place
@@ -358,7 +375,7 @@ func (g *rulebook) judge(c Case, up *elevation) (Decision, error) {
 		p.Insert, p.Close, p.Agree = nil, nil, nil
 		if c.Candidate.Op == tenet.OpAssert {
 			// What the tombstones say may turn a hold into a rejection.
-			p.Needs = Needs{Query: Query{Statement: p.Needs.Query.Statement}, Blocked: c.State.Blocked}
+			p.Needs = Needs{Query: Query{Statement: asked.Statement, Pace: asked.Pace}, Blocked: c.State.Blocked, Over: over}
 		} else { // "nothing to end" holds for this state only
 			p.Needs.Grows, p.Needs.Limits = Usage{}, Limits{}
 		}
@@ -578,16 +595,7 @@ func mask(p *Plan, findings []Finding) {
 		text = "[" + string(spans[0].Code) + "]"
 		p.Candidate.Key, p.Candidate.Speaker = "", ""
 	default:
-		slices.SortStableFunc(spans, func(a, b Finding) int { return a.Start - b.Start })
-		var b strings.Builder
-		end := 0
-		for _, f := range spans {
-			if f.Start >= end { // else it overlaps one before: the two go as one
-				b.WriteString(text[end:f.Start] + "[" + string(f.Code) + "]")
-			}
-			end = max(end, f.End)
-		}
-		text = b.String() + text[end:]
+		text = withPlaceholders(text, spans)
 	}
 	if p.Hold.Masked {
 		p.Candidate.Text, p.Candidate.Value, p.Candidate.Quote = text, nil, ""

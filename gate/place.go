@@ -10,8 +10,9 @@ import (
 )
 
 // query names the state a candidate's placement depends on.
-func query(c Case) Query {
+func (g *rulebook) query(c Case) Query {
 	q := placeQuery(c)
+	q.Pace = g.paceQuery(c)
 	if c.Candidate.Op == tenet.OpAssert {
 		q.Statement = c.fingerprint
 	}

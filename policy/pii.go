@@ -31,9 +31,9 @@ var categories = [...]Category{Email, Phone, Address, GovernmentID, Card, IBAN, 
 // Action is what policy does about something it found.
 type Action string
 
-// The actions, from mild to strict. RedactSpan refuses the write in a durable
-// tier, because a rule cannot rewrite a candidate, and keeps a typed
-// placeholder in its log; in session messages it replaces the span.
+// The actions, from mild to strict. RedactSpan has the candidate kept with a
+// typed placeholder ("[PII:phone]") in the span's place; what has no span in
+// the text, because it stands in the value or the quote alone, is held.
 const (
 	Allow      Action = "allow"
 	Hold       Action = "hold"
@@ -332,9 +332,22 @@ func (p *Policy) piiAction(c Category, tier tenet.Tier, label tenet.Label) Actio
 func (p *Policy) decidePII(g *gate.Finding, c Category, pr gate.Proposal) {
 	a := p.piiAction(c, pr.Candidate.Tier, pr.Label)
 	g.Check = "pii"
-	g.Hold = a == Hold
-	g.Reject = a == RedactSpan || a == Reject
-	g.Mask = g.Reject
+	spanned := g.Start < g.End
+	g.Hold = a == Hold || a == RedactSpan && !spanned
+	g.Redact = a == RedactSpan && spanned
+	g.Reject = a == Reject
+	g.Mask = a == Reject || a == RedactSpan // in the log of what another check refuses
+}
+
+// checkPIIBeside reports personal data in another field than the text.
+func (p *Policy) checkPIIBeside(pr gate.Proposal, f *form) []gate.Finding {
+	var fs []gate.Finding
+	for _, m := range p.pii.find(f.plain) {
+		g := gate.Finding{Finding: tenet.Finding{Check: "pii", Code: tenet.Code("PII:" + m.category)}}
+		p.decidePII(&g, m.category, pr)
+		fs = append(fs, g)
+	}
+	return fs
 }
 
 // checkPII reports personal data. What is allowed is still named, so that a

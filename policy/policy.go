@@ -25,7 +25,7 @@ import (
 
 // engineVersion changes when code that judges does; data and expressions are
 // in the digest by themselves.
-const engineVersion = "policy/1"
+const engineVersion = "policy/2"
 
 //go:embed lexicon.txt
 var lexiconData string
@@ -131,6 +131,7 @@ func (p *Policy) Check(pr gate.Proposal) []gate.Finding {
 	for _, part := range valueTexts(c) {
 		g := canonicalise(part)
 		fs = beside("value", p.checkForm(s, g, false, p.checkSecrets(g, false, nil)), fs)
+		fs = beside("value", p.checkPIIBeside(pr, g), fs)
 	}
 	if c.Quote != "" && c.Quote != c.Text {
 		fs = beside("quote", p.checkSecrets(canonicalise(c.Quote), false, nil), fs)

@@ -24,6 +24,7 @@ keys:
 pii:
   - {category: phone, tier: fact, action: reject}
 limits: {rows: 50}
+rates: {agent: 30, app: 500}
 actions:
   - {action: payment, deny_below: agent_inferred}
 rules:
@@ -47,6 +48,8 @@ func TestAPolicyFileIsCheckedAndTested(t *testing.T) {
 		"no version":      strings.Replace(goodPolicy, "version: 1", "version: 2", 1),
 		"not YAML":        "version: [",
 		"loosened limit":  strings.Replace(goodPolicy, "rows: 50", "rows: 5000", 1),
+		"loosened rate":   strings.Replace(goodPolicy, "agent: 30", "agent: 3000", 1),
+		"negative rate":   strings.Replace(goodPolicy, "app: 500", "app: -1", 1),
 		"negative limit":  strings.Replace(goodPolicy, "rows: 50", "rows: -1", 1),
 		"wrong type":      strings.Replace(goodPolicy, "rows: 50", "rows: many", 1),
 		"bad expression":  strings.Replace(goodPolicy, `text.contains("Bluebird")`, `text ==`, 1),

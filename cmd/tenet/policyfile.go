@@ -44,6 +44,15 @@ type policyFile struct {
 		Bytes int `yaml:"bytes"`
 		Value int `yaml:"value"`
 	} `yaml:"limits"`
+	Rates struct {
+		Agent     int `yaml:"agent"`
+		Connector int `yaml:"connector"`
+		App       int `yaml:"app"`
+		User      int `yaml:"user"`
+		Operator  int `yaml:"operator"`
+		Key       int `yaml:"key"`
+		Self      int `yaml:"self"`
+	} `yaml:"rates"`
 	Actions []struct {
 		Action       string `yaml:"action"`
 		DenyBelow    string `yaml:"deny_below"`
@@ -166,6 +175,22 @@ func (p policyFile) compile() (rulebook, error) {
 			*l.to = l.set
 		}
 	}
+	rates := gate.DefaultRates
+	for _, l := range []struct {
+		name string
+		set  int
+		to   *int
+	}{
+		{"agent", p.Rates.Agent, &rates.Agent}, {"connector", p.Rates.Connector, &rates.Connector}, {"app", p.Rates.App, &rates.App},
+		{"user", p.Rates.User, &rates.User}, {"operator", p.Rates.Operator, &rates.Operator}, {"key", p.Rates.Key, &rates.Key}, {"self", p.Rates.Self, &rates.Self},
+	} {
+		if l.set < 0 || *l.to > 0 && l.set > *l.to {
+			return bad("rates: %s: want 1 to %d: a policy can only tighten", l.name, max(*l.to, 1))
+		}
+		if l.set > 0 {
+			*l.to = l.set
+		}
+	}
 	book := rulebook{tests: p.Tests}
 	for _, a := range p.Actions {
 		rule := memory.ActionRule{Action: a.Action}
@@ -201,7 +226,7 @@ func (p policyFile) compile() (rulebook, error) {
 		}
 		rules = append(rules, tenants)
 	}
-	book.gate = gate.New(rules, gate.WithLimits(limits), compiled.Keys())
+	book.gate = gate.New(rules, gate.WithLimits(limits), gate.WithRates(rates), compiled.Keys())
 	for i, t := range book.tests {
 		if t.Text == "" || t.Want != tenet.Stored.String() && t.Want != tenet.Quarantined.String() && t.Want != tenet.Rejected.String() {
 			return bad("tests: row %d: want a text, and stored, quarantined or rejected", i+1)

@@ -143,6 +143,11 @@ func (l *ledger) apply(i int, p gate.Plan, again store.Rejudge) (store.Applied, 
 		if err == nil {
 			st.Blocked, err = l.block(p.Needs.Query.Statement)
 		}
+		if err == nil && !p.Needs.Query.Pace.IsZero() {
+			n := p.Needs.Query.Pace.Counter()
+			err = l.c.each(bg, selectPace, l.paceArgs(p.Needs.Query.Pace, st.Now), func(rs pgx.Rows) error { return scanPace(rs, n) })
+			st.Pace = n.Pace
+		}
 		if err != nil {
 			return store.Applied{}, err
 		}
@@ -220,6 +225,7 @@ type asked struct {
 	content      []byte // its content
 	found, known int    // believed records, and those of them that were known
 	usage        gate.Usage
+	pace         *gate.Counter // nil: no limit can be reached
 }
 
 // ask reads all of it in one round trip; replays also what the Ref came to.
@@ -244,6 +250,10 @@ func (l *ledger) ask(p gate.Plan, replays bool) (*asked, error) {
 	}
 	if limited(p.Needs) {
 		l.c.ask(selectUsage, []any{l.id, start(later(p.At, l.lastAt))}, func(rs pgx.Rows) error { return scanUsage(rs, &a.usage) })
+	}
+	if q := p.Needs.Query.Pace; !q.IsZero() && l.head.Audit >= q.Least() {
+		a.pace = q.Counter()
+		l.c.ask(selectPace, l.paceArgs(q, later(p.At, l.lastAt)), func(rs pgx.Rows) error { return scanPace(rs, a.pace) })
 	}
 	return a, l.c.tx.flush()
 }
@@ -276,6 +286,13 @@ func (l *ledger) holds(p gate.Plan, a *asked) (bool, error) {
 	n := p.Needs
 	if b, err := l.block(n.Query.Statement); err != nil || b != n.Blocked {
 		return false, err
+	}
+	var pace gate.Pace
+	if a.pace != nil {
+		pace = a.pace.Pace
+	}
+	if n.Query.Pace.Over(pace) != n.Over {
+		return false, nil
 	}
 	return a.found == len(n.Open) && a.known == a.found && (!limited(n) || n.Limits.Fits(a.usage, n.Grows)), nil
 }

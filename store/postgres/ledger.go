@@ -172,6 +172,11 @@ func (db *DB) State(ctx context.Context, scope tenet.Scope, q gate.Query, now ti
 		return gate.State{Now: now}, err
 	}
 	st, err := subject{scope: scope, id: p.id}.state(ctx, db.at(scope), q, later(now, from(p.lastAt)))
+	if err == nil && !q.Pace.IsZero() {
+		n := q.Pace.Counter()
+		err = db.at(scope).each(ctx, selectPace, subject{id: p.id}.paceArgs(q.Pace, st.Now), func(rs pgx.Rows) error { return scanPace(rs, n) })
+		st.Pace = n.Pace
+	}
 	if err == nil && q.Statement != "" {
 		var s subject
 		if s, err = db.find(ctx, db.at(scope), op, scope); err == nil {

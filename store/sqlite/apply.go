@@ -123,6 +123,9 @@ func (l *ledger) apply(i int, p gate.Plan, again store.Rejudge) (store.Applied, 
 		if err == nil {
 			st.Blocked, err = l.block(p.Needs.Query.Statement)
 		}
+		if err == nil {
+			st.Pace, err = l.pace(bg, l.c, p.Needs.Query.Pace, st.Now)
+		}
 		if err != nil {
 			return store.Applied{}, err
 		}
@@ -223,6 +226,11 @@ func (l *ledger) holds(p gate.Plan) (bool, error) {
 	n := p.Needs
 	if b, err := l.block(n.Query.Statement); err != nil || b != n.Blocked {
 		return false, err
+	}
+	if l.head.Audit >= n.Query.Pace.Least() {
+		if pace, err := l.pace(bg, l.c, n.Query.Pace, later(p.At, l.lastAt)); err != nil || n.Query.Pace.Over(pace) != n.Over {
+			return false, err
+		}
 	}
 	where, args := l.believed(n.Query)
 	if where == "" {

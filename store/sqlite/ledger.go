@@ -165,6 +165,9 @@ func (db *DB) State(ctx context.Context, scope tenet.Scope, q gate.Query, now ti
 		return gate.State{Now: now}, err
 	}
 	st, err := subject{scope: scope, id: p.id}.state(ctx, db.r, q, later(now, from(p.lastAt)))
+	if err == nil {
+		st.Pace, err = subject{scope: scope, id: p.id}.pace(ctx, db.r, q.Pace, st.Now)
+	}
 	if err == nil && q.Statement != "" {
 		var s subject
 		if s, err = db.find(ctx, db.r, op, scope); err == nil {

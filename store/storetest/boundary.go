@@ -16,6 +16,7 @@ var boundaryClauses = []clause{
 	{"ARejectionBlocksAtAndBelowItsLabel", rejectionBlocks},
 	{"AnErasureBlocksAllButTheUsersOwnNewWords", erasureBlocks},
 	{"TombstonesAreAPrecondition", tombstonesAreAPrecondition},
+	{"WritesAreCountedUnderTheLock", writesAreCounted},
 	{"HoldsRunOutWithAnEntry", holdsRunOut},
 	{"RevokeClosesAndPutsBack", revokeClosesAndPutsBack},
 	{"AQuestionTakesOnePlace", aQuestionTakesOnePlace},
@@ -121,6 +122,59 @@ func tombstonesAreAPrecondition(t testing.TB, b Backend) {
 			t.Error("a tombstone was dropped and verify did not find it")
 		}
 	}
+}
+
+// writesAreCounted is check 2: what was judged in the last minute counts, by
+// principal and key, in the state as under the lock.
+func writesAreCounted(t testing.TB, b Backend) {
+	r := newRig(t, b, nil, gate.WithRates(gate.Rates{Agent: 6, Key: 5, Self: 3}))
+	outcome := func(what string, c gate.Case, code tenet.Code) store.Applied {
+		t.Helper()
+		a := r.remember(c)
+		if limited := slices.ContainsFunc(a.Verdict.Codes, func(c tenet.Code) bool {
+			return c == tenet.CodeRateLimit || c == tenet.CodeKeyChurn || c == tenet.CodeSelfReinforcement
+		}); limited != (code != "") || code != "" && !slices.Contains(a.Verdict.Codes, code) {
+			t.Errorf("%s: %v %v, want %q", what, a.Verdict.Outcome, a.Verdict.Codes, code)
+		}
+		return a
+	}
+	tool := func(i int) gate.Case {
+		return r.propose(r.agent, tenet.Fact(r.scope, "role", "admin "+string(rune('a'+i))))
+	}
+	for i := range 3 {
+		outcome("an agent on one key", tool(i), "")
+	}
+	blind, err := r.g.Judge(tool(3)) // as another process would, which has not seen the others
+	must(t, err)
+	_, err = r.l.Apply(ctx, []gate.Decision{blind}, nil)
+	wantKind(t, "judged without the others", err, tenet.Conflict)
+	c := tool(4)
+	blind, err = r.g.Judge(c)
+	must(t, err)
+	as, err := r.l.Apply(ctx, []gate.Decision{blind}, r.again(c))
+	must(t, err)
+	r.wants("judged again under the lock", as[0], tenet.Rejected, tenet.CodeSelfReinforcement)
+	q := r.g.Query(tool(5))
+	st, err := r.l.State(ctx, r.scope, q, r.now)
+	must(t, err)
+	same(t, "the state's counts; what a limit refused takes no place", st.Pace, gate.Pace{Actor: 3, Key: 3, Self: 3})
+	outcome("another key", r.propose(r.agent, tenet.Fact(r.scope, "seat", "aisle")), "")
+	outcome("the user's own word on the key", r.fact("role", "teacher"), "")
+	outcome("an agent again, after an independent write", tool(6), "")
+	outcome("its sixth", tool(7), "")
+	outcome("its seventh", r.propose(r.agent, tenet.Note(r.scope, "Something else.")), tenet.CodeRateLimit)
+	second, err := tenet.NewPrincipal(tenet.Agent, "acme", "second")
+	must(t, err)
+	other := r.propose(second, tenet.Fact(r.scope, "role", "admin z"))
+	outcome("another agent on the key", other, tenet.CodeKeyChurn)
+	outcome("a document", r.propose(r.agent, tenet.Candidate{Scope: r.scope, Tier: tenet.TierDocument, Key: "/notes/a.md", Text: "A plan."}), "")
+	outcome("the user, as often as they like", r.fact("role", "nurse"), "")
+	neighbour := rigOn(t, r.l, mustScope(t, "acme", tenet.User("bob")), nil, gate.WithRates(gate.Rates{Agent: 6, Key: 5, Self: 3}))
+	neighbour.now = r.now
+	neighbour.wants("the same agent for another subject", neighbour.remember(neighbour.propose(neighbour.agent, tenet.Note(neighbour.scope, "Likes tea."))), tenet.Stored, "")
+	r.now = r.now.Add(gate.PaceWindow + time.Second)
+	outcome("a minute later", tool(8), "")
+	r.verified()
 }
 
 func governor(t testing.TB, l store.Ledger) store.Governor {

@@ -239,7 +239,7 @@ func (d *durable) content(p gate.Plan) []byte {
 
 func holds(n gate.Needs, s gate.State) bool {
 	return slices.EqualFunc(n.Open, s.Open, func(id tenet.RecordID, r tenet.Record) bool { return id == r.ID }) &&
-		n.Limits.Fits(s.Usage, n.Grows) && n.Blocked == s.Blocked
+		n.Limits.Fits(s.Usage, n.Grows) && n.Blocked == s.Blocked && n.Over == n.Query.Pace.Over(s.Pace)
 }
 
 // write puts the plan's rows in place, as entry seq at known time at.
@@ -410,7 +410,7 @@ func (d *durable) state(q gate.Query, now time.Time) gate.State {
 	if d.known.After(now) {
 		now = d.known
 	}
-	s := gate.State{Now: now, Blocked: d.blocked(q.Statement)}
+	s := gate.State{Now: now, Blocked: d.blocked(q.Statement), Pace: d.pace(q.Pace, now)}
 	if q.Tier != 0 && (q.Key != "" || q.Signature != "") {
 		s.Open = d.where(func(r *row) bool {
 			return r.Known.Open() && r.Tier == q.Tier && (q.Key == "" || r.Key == q.Key) &&

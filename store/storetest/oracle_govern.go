@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
 	"strconv"
 	"time"
@@ -84,6 +85,21 @@ func (d *durable) blocked(statement string) (b gate.Block) {
 		}
 	}
 	return b
+}
+
+// pace counts the scope's last entries.
+func (d *durable) pace(q gate.PaceQuery, now time.Time) gate.Pace {
+	n := q.Counter()
+	for i := len(d.chain) - 1; i >= 0 && !q.IsZero(); i-- {
+		e := d.chain[i]
+		if !e.At.After(now.Add(-gate.PaceWindow)) {
+			break
+		}
+		if j, ok := d.refs[e.Ref]; ok && j.in == e.Seq {
+			n.Add(gate.PaceEntry{Actor: e.Actor, Key: j.verdict.Key, Tier: j.verdict.Tier, Label: j.verdict.Label, Outcome: j.verdict.Outcome, Codes: fmt.Sprint(j.verdict.Codes)})
+		}
+	}
+	return n.Pace
 }
 
 // AgedOut implements store.Governor.
