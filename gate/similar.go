@@ -1,6 +1,8 @@
 package gate
 
 import (
+	"hash/fnv"
+	"io"
 	"math"
 	"slices"
 	"strings"
@@ -13,44 +15,66 @@ import (
 // ones that differ in a single word.
 const alikeAt = 0.8
 
-// Alike reports whether two statements say nearly the same, and whether they
-// then differ in what carries a fact by itself: a number, name, negation or
-// address, or the order of those. It is a signal for people. Nothing is merged
-// by it: equality is Signature's business.
-func Alike(a, b string) (alike, differs bool) {
-	wa, ga := carried(a)
-	wb, gb := carried(b)
-	if len(wa) == 0 || len(wb) == 0 {
-		return false, false
-	}
-	both := 0
-	for w := range wa {
-		if wb[w] {
-			both++
-		}
-	}
-	if float64(both) < alikeAt*math.Sqrt(float64(len(wa)*len(wb))) {
-		return false, false
-	}
-	return true, !slices.Equal(ga, gb)
+// Wording is what the likeness of two statements is judged by: its set of words,
+// and those that carry a fact by themselves - numbers, names, negations,
+// addresses - in order. It holds hashes, ten words in about a hundred bytes, so
+// that each of many statements is read once and compared often.
+type Wording struct {
+	words   []uint64 // sorted, each once
+	guarded uint64
 }
 
-// carried is the set of a text's words and, in order, those that are protected.
-func carried(text string) (all map[string]bool, guarded []string) {
-	all = map[string]bool{}
+// WordingOf reads a statement.
+func WordingOf(text string) Wording {
+	var w Wording
+	guarded := fnv.New64a()
 	names := capitalised(text)
-	for _, w := range words(text) {
-		for part := range strings.FieldsSeq(expand(w)) {
+	for _, word := range words(text) {
+		for part := range strings.FieldsSeq(expand(word)) {
 			if fillers[part] {
 				continue
 			}
-			all[part] = true
+			h := fnv.New64a()
+			io.WriteString(h, part)
+			w.words = append(w.words, h.Sum64())
 			if names[part] || protected(part) {
-				guarded = append(guarded, part)
+				io.WriteString(guarded, part+"\x00")
 			}
 		}
 	}
-	return all, guarded
+	slices.Sort(w.words)
+	w.words = slices.Clip(slices.Compact(w.words))
+	w.guarded = guarded.Sum64()
+	return w
+}
+
+// Alike reports whether two statements say nearly the same, and whether they
+// then differ in what carries a fact by itself or in the order of that. It is a
+// signal for people. Nothing is merged by it: equality is Signature's business.
+func (w Wording) Alike(o Wording) (alike, differs bool) {
+	a, b := w.words, o.words
+	if len(a) > len(b) {
+		a, b = b, a
+	}
+	least := alikeAt * math.Sqrt(float64(len(a)*len(b)))
+	if len(a) == 0 || float64(len(a)) < least { // the common case: no likeness is possible
+		return false, false
+	}
+	both := 0
+	for len(a) > 0 && len(b) > 0 {
+		switch {
+		case a[0] < b[0]:
+			a = a[1:]
+		case a[0] > b[0]:
+			b = b[1:]
+		default:
+			both, a, b = both+1, a[1:], b[1:]
+		}
+	}
+	if float64(both) < least {
+		return false, false
+	}
+	return true, w.guarded != o.guarded
 }
 
 // SameLane reports whether two labels share the statistics and fate of one lane.
@@ -61,12 +85,16 @@ func SameLane(a, b tenet.Label) bool {
 // similar notes that a record which was just placed nearly repeats another one
 // and differs where it matters.
 func similar(c Case, rec tenet.Record) []Finding {
+	if len(c.Similar) == 0 {
+		return nil
+	}
+	mine := WordingOf(rec.Text)
 	for _, r := range c.Similar {
 		if r.ID == rec.ID || r.Tier != rec.Tier || r.Key != rec.Key || r.Signature == rec.Signature ||
 			r.Label != 0 && !SameLane(r.Label, rec.Label) || !r.Valid.Overlaps(rec.Valid) {
 			continue
 		}
-		if alike, differs := Alike(r.Text, rec.Text); alike && differs {
+		if alike, differs := mine.Alike(WordingOf(r.Text)); alike && differs {
 			f := note("similar", tenet.CodePossibleConflict)
 			f.Detail = "with " + string(r.ID)
 			return []Finding{f}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/tenet-memory/tenet"
+	"github.com/tenet-memory/tenet/gate"
 	"github.com/tenet-memory/tenet/model"
 	"github.com/tenet-memory/tenet/recall"
 	"github.com/tenet-memory/tenet/store"
@@ -42,8 +43,10 @@ type scopeIndex struct {
 	built   bool
 	index   *recall.Index
 	entries map[tenet.RecordID]entry
-	size    atomic.Int64
-	used    atomic.Int64
+	// wordings of the notes, once a consolidation has asked for them.
+	wordings map[tenet.RecordID]gate.Wording
+	size     atomic.Int64
+	used     atomic.Int64
 }
 
 // entry is what a hit is served from, so that recall reads no rows.

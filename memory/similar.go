@@ -9,16 +9,22 @@ import (
 	"github.com/tenet-memory/tenet/gate"
 )
 
+// worded is a record and the wording that its likeness to others is judged by.
+type worded struct {
+	tenet.Record
+	wording gate.Wording
+}
+
 // findSimilar gives each case the believed records that nearly repeat it, and
 // those before it in the batch. Only notes and keys with several values have
 // such: under a key with one value equality and time decide.
 func (m *Memory) findSimilar(ctx context.Context, cases []gate.Case) error {
-	var notes, facts []tenet.Record
+	var notes, facts []worded
 	var haveNotes, haveFacts bool
 	for i := range cases {
 		k := &cases[i]
 		c := k.Candidate
-		var among []tenet.Record
+		var among *[]worded
 		switch {
 		case c.Op != tenet.OpAssert:
 			continue
@@ -30,53 +36,64 @@ func (m *Memory) findSimilar(ctx context.Context, cases []gate.Case) error {
 				}
 				haveNotes = true
 			}
-			among = notes
+			among = &notes
 		case c.Tier == tenet.TierFact && (c.Multi || m.gate.Key(c.Key).Multi):
 			if !haveFacts {
-				var err error
-				if facts, err = m.ledger.Facts(ctx, c.Scope, tenet.AsOf{Valid: k.At}); err != nil {
+				all, err := m.ledger.Facts(ctx, c.Scope, tenet.AsOf{Valid: k.At})
+				if err != nil {
 					return err
+				}
+				for _, r := range all {
+					facts = append(facts, worded{r, gate.WordingOf(r.Text)})
 				}
 				haveFacts = true
 			}
-			among = facts
+			among = &facts
 		default:
 			continue
 		}
+		self := worded{
+			tenet.Record{ID: tenet.RecordID(c.ID), Tier: c.Tier, Key: c.Key, Text: c.Text, Valid: c.Valid}, gate.WordingOf(c.Text),
+		}
 		k.Similar = nil
-		for _, r := range among {
+		for _, r := range *among {
 			if r.Key != c.Key {
 				continue
 			}
-			if alike, differs := gate.Alike(r.Text, c.Text); alike && differs {
-				k.Similar = append(k.Similar, r)
+			if alike, differs := r.wording.Alike(self.wording); alike && differs {
+				k.Similar = append(k.Similar, r.Record)
 			}
 		}
-		self := tenet.Record{ID: tenet.RecordID(c.ID), Tier: c.Tier, Key: c.Key, Text: c.Text, Valid: c.Valid}
-		if c.Tier == tenet.TierNote {
-			notes = append(slices.Clip(notes), self)
-		} else {
-			facts = append(slices.Clip(facts), self)
-		}
+		*among = append(*among, self)
 	}
 	return nil
 }
 
-// notes are the scope's believed notes, from the recall index's entries.
-func (x *indexes) notes(ctx context.Context, scope tenet.Scope) ([]tenet.Record, error) {
+// notes are the scope's believed notes, from the recall index's entries. Their
+// wordings are kept beside the index: a consolidation asks for them again and
+// again.
+func (x *indexes) notes(ctx context.Context, scope tenet.Scope) ([]worded, error) {
 	si := x.scope(scope)
 	if err := x.refresh(ctx, scope, si); err != nil {
 		return nil, err
 	}
-	si.mu.RLock()
-	defer si.mu.RUnlock()
-	var out []tenet.Record
+	si.mu.Lock()
+	defer si.mu.Unlock()
+	was := si.wordings
+	si.wordings = make(map[tenet.RecordID]gate.Wording, len(was))
+	var out []worded
 	for _, e := range si.entries {
-		if e.tier == tenet.TierNote {
-			out = append(out, tenet.Record{ID: e.id, Tier: e.tier, Key: e.key, Text: e.text, Label: e.label, Valid: e.valid})
+		if e.tier != tenet.TierNote {
+			continue
 		}
+		w, ok := was[e.id]
+		if !ok {
+			w = gate.WordingOf(e.text)
+		}
+		si.wordings[e.id] = w
+		out = append(out, worded{tenet.Record{ID: e.id, Tier: e.tier, Key: e.key, Text: e.text, Label: e.label, Valid: e.valid}, w})
 	}
-	slices.SortFunc(out, func(a, b tenet.Record) int { return cmp.Compare(a.ID, b.ID) }) // the same case, the same finding
+	slices.SortFunc(out, func(a, b worded) int { return cmp.Compare(a.ID, b.ID) }) // the same case, the same finding
 	return out, nil
 }
 
@@ -110,7 +127,7 @@ func (o *Operator) Clusters(ctx context.Context) ([]Cluster, error) {
 	slices.SortFunc(all, func(a, b tenet.Record) int {
 		return cmp.Or(a.Known.From.Compare(b.Known.From), cmp.Compare(a.ID, b.ID))
 	})
-	root := make([]int, len(all))
+	root, wordings := make([]int, len(all)), make([]gate.Wording, len(all))
 	find := func(i int) int {
 		for root[i] != i {
 			i = root[i]
@@ -119,12 +136,12 @@ func (o *Operator) Clusters(ctx context.Context) ([]Cluster, error) {
 	}
 	conflicts := map[int][][2]tenet.RecordID{}
 	for i, r := range all {
-		root[i] = i
+		root[i], wordings[i] = i, gate.WordingOf(r.Text)
 		for j, q := range all[:i] {
 			if q.Tier != r.Tier || q.Key != r.Key || !gate.SameLane(q.Label, r.Label) {
 				continue
 			}
-			alike, differs := gate.Alike(q.Text, r.Text)
+			alike, differs := wordings[j].Alike(wordings[i])
 			if !alike {
 				continue
 			}
