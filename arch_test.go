@@ -24,6 +24,7 @@ var imports = map[string]struct{ own, outside []string }{
 	"store/storetest":  {own: []string{"", "gate", "store"}, outside: []string{"github.com/google/go-cmp", "pgregory.net/rapid"}},
 	"store/sqlite":     {own: []string{"", "gate", "store"}, outside: []string{"modernc.org/sqlite", "github.com/pressly/goose"}},
 	"store/postgres":   {own: []string{"", "gate", "store"}, outside: []string{"github.com/jackc/pgx/v5"}},
+	"store/redis":      {own: []string{"", "store"}, outside: []string{"github.com/redis/go-redis/v9"}},
 	"recall":           {outside: []string{"golang.org/x/text", "github.com/kljensen/snowball", "github.com/clipperhouse/uax29", "golang.org/x/sys"}},
 	"model":            {own: []string{""}},
 	"forget":           {},

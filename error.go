@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 )
 
 // Kind classes an error by what the caller can do about it. Transports map it
@@ -40,7 +41,9 @@ type Error struct {
 	Op     string
 	Reason string
 	Code   Code // the gate's first reason code, for Refused
-	Err    error
+	// After, of Unavailable, is when to try again; zero: nobody can say.
+	After time.Duration
+	Err   error
 }
 
 func (e *Error) Error() string {

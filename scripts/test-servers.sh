@@ -10,22 +10,24 @@
 # TENET_TEST_DURABLE=1 the server flushes to disk, as benchmarks want it.
 set -eu
 
-PACKAGES="postgresql pgbouncer"
+PACKAGES="postgresql pgbouncer redis-server"
 
 say() { echo "test-servers: $*" >&2; }
 
 bindir() { ls -d /usr/lib/postgresql/*/bin 2>/dev/null | sort -t/ -k5 -n | tail -1; }
 
 install_packages() {
-	[ -n "$(bindir)" ] && command -v pgbouncer >/dev/null 2>&1 && return
+	[ -n "$(bindir)" ] && command -v pgbouncer >/dev/null 2>&1 && [ -n "$(redis)" ] && return
 	if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null 2>&1; then
-		[ -n "$(bindir)" ] && return # the proxy is missing: its tests say so
-		say "PostgreSQL is missing; install: $PACKAGES"
-		exit 1
+		say "missing servers, whose tests will say so; install: $PACKAGES"
+		return
 	fi
 	say "installing $PACKAGES"
 	{ apt-get update -qq || true; DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends $PACKAGES; } >&2
 }
+
+# Redis or Valkey, whichever is there.
+redis() { command -v redis-server || command -v valkey-server || true; }
 
 # PostgreSQL does not run as root.
 as_postgres() {
@@ -46,8 +48,8 @@ free_port() {
 start() {
 	dir=$(mktemp -d /tmp/tenet-servers.XXXXXX)
 	echo "export TENET_TEST_SERVERS=$dir"
-	if [ -z "${TENET_TEST_POSTGRES:-}" ]; then
-		install_packages
+	install_packages
+	if [ -z "${TENET_TEST_POSTGRES:-}" ] && [ -n "$(bindir)" ]; then
 		bin=$(bindir)
 		[ "$(id -u)" = 0 ] && chown postgres "$dir"
 		sync=--no-sync fsync=off
@@ -85,11 +87,56 @@ INI
 				echo "export TENET_TEST_PGBOUNCER='postgres://postgres@127.0.0.1:$bouncer/postgres?sslmode=disable'"
 		fi
 	fi
+	[ -n "$(redis)" ] || return 0
+	if [ -z "${TENET_TEST_REDIS:-}" ]; then
+		start_redis single
+		echo "export TENET_TEST_REDIS='redis://127.0.0.1:$port'"
+	fi
+	if [ -z "${TENET_TEST_REDIS_CLUSTER:-}" ]; then
+		nodes= rest=
+		for n in 1 2 3; do
+			start_redis "node$n" --cluster-enabled yes --cluster-config-file "$dir/node$n.conf" --cluster-node-timeout 2000
+			nodes="$nodes 127.0.0.1:$port"
+			[ $n = 1 ] && first=$port || rest="$rest&addr=127.0.0.1:$port"
+		done
+		$(cli) --cluster create $nodes --cluster-yes >"$dir/cluster.log" 2>&1 || { cat "$dir/cluster.log" >&2; exit 1; }
+		echo "export TENET_TEST_REDIS_CLUSTER='redis://127.0.0.1:$first?${rest#&}'"
+	fi
+}
+
+cli() { command -v redis-cli || command -v valkey-cli; }
+
+# start_redis NAME [OPTIONS] sets port.
+start_redis() {
+	name=$1
+	shift
+	save="--appendonly no"
+	[ "${TENET_TEST_DURABLE:-}" = 1 ] && save="--appendonly yes --appendfsync always"
+	mkdir "$dir/$name"
+	tries=0
+	while :; do
+		port=$(free_port)
+		"$(redis)" --port "$port" --bind 127.0.0.1 --save '' $save --dir "$dir/$name" --daemonize yes \
+			--pidfile "$dir/$name.pid" --logfile "$dir/$name.log" "$@" >/dev/null
+		wait=0
+		while [ $wait -lt 50 ]; do
+			[ "$($(cli) -p "$port" ping 2>/dev/null)" = PONG ] && return
+			wait=$((wait + 1))
+			sleep 0.1
+			grep -q 'Address already in use\|Failed listening' "$dir/$name.log" 2>/dev/null && break
+		done
+		tries=$((tries + 1))
+		[ $tries -lt 5 ] || { cat "$dir/$name.log" >&2; exit 1; } # the port was taken meanwhile
+		: >"$dir/$name.log"
+	done
 }
 
 stop() {
 	dir=$1
 	case "$dir" in /tmp/tenet-servers.*) ;; *) say "not a folder of mine: $dir"; exit 1 ;; esac
+	for pid in "$dir"/single.pid "$dir"/node?.pid; do
+		[ -f "$pid" ] && kill -9 "$(cat "$pid")" 2>/dev/null || true
+	done
 	[ -f "$dir/pgbouncer.pid" ] && kill "$(cat "$dir/pgbouncer.pid")" 2>/dev/null || true
 	[ -d "$dir/data" ] && as_postgres "$(bindir)/pg_ctl -s -D $dir/data -m immediate stop" >&2 || true
 	rm -rf "$dir"

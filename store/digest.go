@@ -285,3 +285,40 @@ func (k DataKey) aead() cipher.AEAD {
 	}
 	return aead
 }
+
+// ClientIDDigest names a client's id of a message without saying it.
+func ClientIDDigest(k DataKey, id string) []byte {
+	d := k.digest("client id")
+	d.str(id)
+	return d.Sum(nil)
+}
+
+// SaidDigest covers what has to be the same when a message is appended again
+// under its client id.
+func SaidDigest(k DataKey, m tenet.Message) []byte {
+	d := k.digest("said")
+	d.num(int64(m.Role))
+	d.str(m.Text)
+	d.str(m.ToolCallID)
+	d.num(int64(len(m.ToolCalls)))
+	for _, c := range m.ToolCalls {
+		d.str(c)
+	}
+	return d.Sum(nil)
+}
+
+// OutcomeDigest covers an effect's outcome, so that another one is found
+// where the outcome itself is sealed.
+func OutcomeDigest(k DataKey, outcome []byte) []byte {
+	d := k.digest("effect outcome")
+	d.bytes(outcome)
+	return d.Sum(nil)
+}
+
+// BlobDigest covers the bytes of a thread's version.
+func BlobDigest(k DataKey, b tenet.Blob) []byte {
+	d := k.digest("blob")
+	d.bytes(b.Data)
+	d.bytes(b.Meta)
+	return d.Sum(nil)
+}

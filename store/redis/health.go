@@ -1,0 +1,121 @@
+package redis
+
+import (
+	"context"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// Health is what a server says of itself, as far as it matters here; of a
+// cluster, the worst of its masters.
+type Health struct {
+	Version     string
+	Recent      bool // Redis 7.0 or Valkey 7.2, or later
+	Cluster     bool
+	Masters     int
+	Policy      string // maxmemory-policy
+	MaxMemory   int64  // bytes; zero: no limit
+	UsedMemory  int64
+	Persistence Persistence
+	SaveFailed  bool // the last snapshot or append-only write failed
+	Skew        time.Duration
+}
+
+// Persistence is what survives a server that dies.
+type Persistence string
+
+const (
+	PersistNothing Persistence = "nothing"            // no snapshot, no log
+	PersistRDB     Persistence = "snapshots"          // what was written since the last one is lost
+	PersistSecond  Persistence = "append-only, 1 s"   // a power cut loses up to two seconds
+	PersistNo      Persistence = "append-only, never" // as the operating system pleases
+	PersistAlways  Persistence = "append-only, always"
+	PersistUnknown Persistence = "append-only" // CONFIG is not allowed here
+)
+
+// Health asks every master.
+func (db *DB) Health(ctx context.Context) (Health, error) {
+	var mu sync.Mutex
+	var out Health
+	one := func(ctx context.Context, c *redis.Client) error {
+		h, err := health(ctx, c)
+		if err != nil {
+			return err
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		if out.Masters == 0 {
+			out = h
+		} else {
+			out.Recent = out.Recent && h.Recent
+			if h.Policy != "noeviction" {
+				out.Policy = h.Policy
+			}
+			if rank[h.Persistence] < rank[out.Persistence] {
+				out.Persistence = h.Persistence
+			}
+			out.SaveFailed = out.SaveFailed || h.SaveFailed
+			out.UsedMemory += h.UsedMemory
+			if h.Skew.Abs() > out.Skew.Abs() {
+				out.Skew = h.Skew
+			}
+		}
+		out.Masters++
+		return nil
+	}
+	switch c := db.client.(type) {
+	case *redis.ClusterClient:
+		err := c.ForEachMaster(ctx, one)
+		out.Cluster = true
+		return out, failure("health", err)
+	case *redis.Client:
+		return out, failure("health", one(ctx, c))
+	}
+	return out, nil
+}
+
+var rank = map[Persistence]int{PersistNothing: 0, PersistRDB: 1, PersistNo: 2, PersistUnknown: 3, PersistSecond: 4, PersistAlways: 5}
+
+func health(ctx context.Context, c *redis.Client) (Health, error) {
+	info, err := c.InfoMap(ctx, "server", "memory", "persistence").Result()
+	if err != nil {
+		return Health{}, err
+	}
+	server, memory, persist := info["Server"], info["Memory"], info["Persistence"]
+	h := Health{Version: server["redis_version"], Policy: memory["maxmemory_policy"]}
+	if v := server["valkey_version"]; v != "" {
+		h.Version = "Valkey " + v
+	}
+	major, _, _ := strings.Cut(server["redis_version"], ".")
+	n, _ := strconv.Atoi(major)
+	h.Recent = n >= 7
+	h.MaxMemory, _ = strconv.ParseInt(memory["maxmemory"], 10, 64)
+	h.UsedMemory, _ = strconv.ParseInt(memory["used_memory"], 10, 64)
+	h.SaveFailed = persist["rdb_last_bgsave_status"] == "err" || persist["aof_last_write_status"] == "err"
+	config, err := c.ConfigGet(ctx, "appendfsync").Result() // managed servers forbid CONFIG
+	more, err2 := c.ConfigGet(ctx, "save").Result()
+	switch {
+	case persist["aof_enabled"] == "1" && err != nil:
+		h.Persistence = PersistUnknown
+	case persist["aof_enabled"] == "1":
+		h.Persistence = map[string]Persistence{"always": PersistAlways, "everysec": PersistSecond, "no": PersistNo}[config["appendfsync"]]
+	case err2 == nil && more["save"] == "":
+		h.Persistence = PersistNothing
+	default:
+		h.Persistence = PersistRDB
+	}
+	began := time.Now()
+	there, err := c.Time(ctx).Result()
+	if err != nil {
+		return Health{}, err
+	}
+	trip := time.Since(began)
+	if h.Skew = there.Sub(began.Add(trip / 2)); h.Skew.Abs() <= trip {
+		h.Skew = 0
+	}
+	return h, nil
+}

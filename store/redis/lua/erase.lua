@@ -1,0 +1,24 @@
+-- Removes some of a subject's sessions and threads, spent ids too, and, when
+-- none are left, the subject with its data key. Replies how many sessions went,
+-- and whether there is more.
+local u, some = arg(), tonumber(arg())
+local gone = 0
+for _, s in ipairs(call('SRANDMEMBER', key('x', u), some)) do
+  local t = load(s)
+  if t then
+    forget_receipts(s, t)
+    call('SREM', key('w', t.T), s)
+  end
+  call('DEL', key('s', s), key('l', s), key('c', s), key('p', s), key('k', s), key('e', s))
+  for _, z in ipairs({due, held, expiring}) do call('ZREM', z, s) end
+  call('SREM', key('x', u), s)
+  gone = gone + 1
+end
+for _, s in ipairs(call('SRANDMEMBER', key('y', u), some)) do
+  for _, id in ipairs(call('ZRANGE', key('to', s), 0, -1)) do call('ZREM', versions, s .. id) end
+  call('DEL', key('t', s), key('to', s))
+  call('SREM', key('y', u), s)
+end
+local more = call('SCARD', key('x', u)) + call('SCARD', key('y', u))
+if more == 0 then call('DEL', key('u', u), key('m', u), key('x', u), key('y', u), key('ru', u)) end
+return {gone, more}

@@ -1,0 +1,380 @@
+package redis
+
+import (
+	"context"
+	"crypto/rand"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tenet-memory/tenet"
+	"github.com/tenet-memory/tenet/store"
+)
+
+// at is where a session's keys lie.
+func (db *DB) at(op string, scope tenet.Scope, id tenet.SessionID) (place, string, error) {
+	p, err := db.place(op, scope)
+	if err != nil {
+		return p, "", err
+	}
+	if err := tenet.CheckSessionID(id); err != nil {
+		return p, "", err
+	}
+	return p, db.session(p, id), nil
+}
+
+// sealName keeps a session's id and the scopes it reads, which are external ids.
+func (s subject) sealName(token string, id tenet.SessionID, reads []tenet.Scope) []byte {
+	var e encoder
+	e.str(string(id))
+	e.num(int64(len(reads)))
+	for _, r := range reads {
+		e.str(r.Tenant())
+		e.num(int64(r.Subject().Kind()))
+		e.str(r.Subject().ID())
+	}
+	return s.seal(e.b, about("session", token, ""))
+}
+
+func (s subject) unsealName(token, sealed string) (id tenet.SessionID, reads []tenet.Scope, err error) {
+	plain, err := s.unseal(sealed, about("session", token, ""))
+	if err != nil {
+		return "", nil, err
+	}
+	d := decoder{b: plain}
+	id = tenet.SessionID(d.str())
+	for range d.count() {
+		r, err := scopeOf(d.str(), d.num(), d.str())
+		if err != nil {
+			return id, nil, err
+		}
+		reads = append(reads, r)
+	}
+	return id, reads, d.err()
+}
+
+// row makes a session from what scripts send of it; see fields in lib.lua.
+func (s subject) row(token string, r reply) (tenet.Session, error) {
+	id, reads, err := s.unsealName(token, r.str(2))
+	if err != nil {
+		return tenet.Session{}, err
+	}
+	return tenet.Session{
+		ID: id, Scope: s.scope, Reads: reads, TTL: time.Duration(number(r.str(3))), RetainNone: r.str(4) == "1",
+		CreatedAt: when(r.str(5)), EndedAt: when(r.str(6)), LastAt: when(r.str(7)), Length: number(r.str(8)), Consolidated: number(r.str(9)),
+		DueAt: when(r.str(10)), Attempts: int(number(r.str(11))), LastCode: tenet.Code(r.str(12)),
+	}, nil
+}
+
+// Ensure implements store.Sessions.
+func (db *DB) Ensure(ctx context.Context, scope tenet.Scope, n tenet.Session) (tenet.Session, error) {
+	const op = "ensure"
+	p, s, err := db.at(op, scope, n.ID)
+	switch {
+	case err != nil:
+		return tenet.Session{}, err
+	case n.Scope != scope:
+		return tenet.Session{}, invalid(op, "the session writes another scope")
+	case n.TTL < 0:
+		return tenet.Session{}, invalid(op, "a negative TTL")
+	case slices.ContainsFunc(n.Reads, tenet.Scope.IsZero):
+		return tenet.Session{}, invalid(op, "a zero scope to read")
+	}
+	r, err := db.run(ctx, op, "load", p.tag, p.u, s)
+	if err != nil {
+		return tenet.Session{}, err
+	}
+	if r.word() == "ok" {
+		sub, err := db.with(p, r.str(1), r.str(2))
+		if err != nil {
+			return tenet.Session{}, err
+		}
+		return sub.row(s, r.list(3))
+	}
+	if n.LastAt.IsZero() {
+		n.LastAt = n.CreatedAt
+	}
+	r, sub, err := db.write(ctx, writing{op: op, script: "ensure", place: p, s: s, enter: true, args: func(sub subject) []any {
+		return []any{p.tenant, sub.sealName(s, n.ID, n.Reads), decimal(int64(n.TTL)), bit(n.RetainNone),
+			micros(n.CreatedAt), micros(n.EndedAt), micros(n.LastAt), micros(n.DueAt)}
+	}})
+	if err != nil {
+		return tenet.Session{}, err
+	}
+	return sub.row(s, r.list(1))
+}
+
+func encodeMessage(m tenet.Message) []byte {
+	e := encoder{make([]byte, 0, len(m.Text)+128)}
+	e.num(1) // the form's version
+	e.num(int64(m.Role))
+	e.str(string(m.Channel))
+	e.str(m.Speaker)
+	e.str(m.Text)
+	e.time(m.SaidAt)
+	e.str(m.ClientID)
+	encodeStrings(&e, m.ToolCalls)
+	e.str(m.ToolCallID)
+	e.flag(m.RetainNone)
+	e.num(int64(m.Label))
+	e.str(m.RecordedBy)
+	e.time(m.RecordedAt)
+	return e.b
+}
+
+// nonceSize is the length of what tells two calls apart.
+const nonceSize = 8
+
+// message opens an entry of the log: the id, the nonce of the call that wrote
+// it, and the sealed rest.
+func (s subject) message(token, entry string, id tenet.SessionID, seq int64) (tenet.Message, error) {
+	damaged := tenet.Errorf(tenet.Internal, "decode", "a stored message is damaged")
+	if len(entry) < 2 {
+		return tenet.Message{}, damaged
+	}
+	n := int(entry[0])<<8 | int(entry[1])
+	if len(entry) < 2+n+nonceSize {
+		return tenet.Message{}, damaged
+	}
+	m := tenet.Message{ID: tenet.MessageID(entry[2 : 2+n]), Session: id, Seq: seq}
+	plain, err := s.unseal(entry[2+n+nonceSize:], about("message", token, string(m.ID)))
+	if err != nil {
+		return m, err
+	}
+	d := decoder{b: plain}
+	if d.num() != 1 {
+		return m, damaged
+	}
+	m.Role = tenet.Role(d.num())
+	m.Channel = tenet.Channel(d.str())
+	m.Speaker, m.Text = d.str(), d.str()
+	m.SaidAt = d.time()
+	m.ClientID = d.str()
+	m.ToolCalls = decodeStrings[string](&d)
+	m.ToolCallID = d.str()
+	m.RetainNone = d.flag()
+	m.Label = tenet.Label(d.num())
+	m.RecordedBy = d.str()
+	m.RecordedAt = d.time()
+	return m, d.err()
+}
+
+// Append implements store.Sessions.
+func (db *DB) Append(ctx context.Context, scope tenet.Scope, id tenet.SessionID, ms []tenet.Message, due time.Time) ([]tenet.Message, error) {
+	const op = "append"
+	p, s, err := db.at(op, scope, id)
+	if err != nil {
+		return nil, err
+	}
+	in := make([]tenet.Message, len(ms))
+	for i, m := range ms {
+		if m.ID == "" || len(m.ID) > tenet.MaxID {
+			return nil, invalid(op, "a message has no id, or too long a one")
+		}
+		m.Session, m.SaidAt, m.RecordedAt = id, tenet.Micros(m.SaidAt), tenet.Micros(m.RecordedAt)
+		m.ToolCalls = slices.Clone(m.ToolCalls)
+		in[i] = m
+	}
+	var nonce [nonceSize]byte
+	rand.Read(nonce[:])
+	result := func(sub subject, r reply) ([]tenet.Message, error) {
+		out := make([]tenet.Message, len(in))
+		for i, m := range in {
+			kept := r.list(i + 2)
+			if kept == nil {
+				m.Seq = r.num(i + 2)
+				out[i] = m
+				continue
+			}
+			if out[i], err = sub.message(s, kept.str(1), id, number(kept.str(0))); err != nil {
+				return nil, err
+			}
+		}
+		return out, nil
+	}
+	r, sub, err := db.write(ctx, writing{op: op, script: "append", place: p, s: s, what: "session", args: func(sub subject) []any {
+		args := make([]any, 0, 3+5*len(in))
+		args = append(args, nonce[:], micros(due), len(in))
+		for _, m := range in {
+			client, print := "", []byte(nil)
+			if m.ClientID != "" {
+				client, print = string(store.ClientIDDigest(sub.key, m.ClientID)[:16]), store.SaidDigest(sub.key, m)[:16]
+			}
+			args = append(args, string(m.ID), client, print, micros(m.RecordedAt), sub.seal(encodeMessage(m), about("message", s, string(m.ID))))
+		}
+		return args
+	}, result: func(sub subject, r reply) (any, error) { return result(sub, r) }})
+	if err != nil {
+		return nil, err
+	}
+	return result(sub, r)
+}
+
+// Messages implements store.Sessions.
+func (db *DB) Messages(ctx context.Context, scope tenet.Scope, id tenet.SessionID, after int64, limit int) ([]tenet.Message, error) {
+	const op = "messages"
+	if limit < 0 {
+		return nil, invalid(op, "a negative limit")
+	}
+	p, s, err := db.at(op, scope, id)
+	if err != nil {
+		return nil, err
+	}
+	r, err := db.run(ctx, op, "messages", p.tag, p.u, s, after, limit)
+	if err == nil {
+		err = r.verdict(op, "session")
+	}
+	if err != nil {
+		return nil, err
+	}
+	sub, err := db.with(p, r.str(1), r.str(2))
+	if err != nil {
+		return nil, err
+	}
+	entries := r.list(4)
+	out := make([]tenet.Message, len(entries))
+	for i := range entries {
+		if out[i], err = sub.message(s, entries.str(i), id, r.num(3)+int64(i)+1); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// Cited implements store.Sessions.
+func (db *DB) Cited(ctx context.Context, scope tenet.Scope, ids []tenet.MessageID) ([]tenet.Message, error) {
+	const op = "cited"
+	p, err := db.place(op, scope)
+	if err != nil {
+		return nil, err
+	}
+	args := make([]any, 0, len(ids)+2)
+	args = append(args, p.u, len(ids))
+	for _, id := range ids {
+		args = append(args, string(id))
+	}
+	r, err := db.run(ctx, op, "cited", p.tag, args...)
+	if err != nil || len(r) == 3 {
+		return nil, err
+	}
+	sub, err := db.with(p, r.str(1), r.str(2))
+	if err != nil {
+		return nil, err
+	}
+	var out []tenet.Message
+	for i := 3; i < len(r); i++ {
+		f := r.list(i)
+		id, _, err := sub.unsealName(f.str(0), f.str(1))
+		if err != nil {
+			return nil, err
+		}
+		m, err := sub.message(f.str(0), f.str(3), id, number(f.str(2)))
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, m)
+	}
+	return out, nil
+}
+
+// Propose implements store.Sessions.
+func (db *DB) Propose(ctx context.Context, scope tenet.Scope, id tenet.SessionID, c tenet.Candidate, due time.Time) error {
+	const op = "propose"
+	if c.ID == "" {
+		return invalid(op, "the candidate has no id")
+	}
+	p, s, err := db.at(op, scope, id)
+	if err != nil {
+		return err
+	}
+	c.Scope = scope
+	c.ProposedAt = tenet.Micros(c.ProposedAt)
+	c.Valid = tenet.Interval{From: tenet.Micros(c.Valid.From), To: tenet.Micros(c.Valid.To)}
+	_, _, err = db.write(ctx, writing{op: op, script: "propose", place: p, s: s, what: "session", args: func(sub subject) []any {
+		return []any{micros(due), string(c.ID), store.ContentDigest(sub.key, c), sub.seal(encodeCandidate(c), about("proposal", s, string(c.ID)))}
+	}, result: nothing, blind: true})
+	return err
+}
+
+// Serve implements store.Sessions.
+func (db *DB) Serve(ctx context.Context, scope tenet.Scope, r tenet.Receipt) error {
+	const op = "serve"
+	p, s, err := db.at(op, scope, r.Session)
+	if err != nil {
+		return err
+	}
+	var e encoder
+	e.str(r.ID)
+	encodeStrings(&e, r.Facts)
+	encodeStrings(&e, r.Recalled)
+	e.num(int64(len(r.Pending)))
+	for _, n := range r.Pending {
+		e.num(n)
+	}
+	e.num(int64(r.Lowest))
+	e.num(int64(r.Tokens))
+	var nonce [nonceSize]byte
+	rand.Read(nonce[:])
+	_, _, err = db.write(ctx, writing{op: op, script: "serve", place: p, s: s, what: "session", args: func(sub subject) []any {
+		return []any{nonce[:], micros(r.At), sub.seal(e.b, about("receipt", s, micros(r.At)))}
+	}})
+	return err
+}
+
+// Receipts implements store.Sessions.
+func (db *DB) Receipts(ctx context.Context, scope tenet.Scope, id tenet.SessionID) ([]tenet.Receipt, error) {
+	const op = "receipts"
+	p, s, err := db.at(op, scope, id)
+	if err != nil {
+		return nil, err
+	}
+	r, err := db.run(ctx, op, "receipts", p.tag, p.u, s)
+	if err == nil {
+		err = r.verdict(op, "session")
+	}
+	if err != nil {
+		return nil, err
+	}
+	sub, err := db.with(p, r.str(1), r.str(2))
+	if err != nil {
+		return nil, err
+	}
+	return sub.receipts(s, id, r.list(4))
+}
+
+func (s subject) receipts(token string, id tenet.SessionID, entries reply) ([]tenet.Receipt, error) {
+	var out []tenet.Receipt
+	for i := range entries {
+		at, sealed, _ := strings.Cut(entries.str(i), " ")
+		plain, err := s.unseal(sealed, about("receipt", token, at))
+		if err != nil {
+			return nil, err
+		}
+		d := decoder{b: plain}
+		r := tenet.Receipt{ID: d.str(), Session: id, At: when(at)}
+		r.Facts = decodeStrings[tenet.RecordID](&d)
+		r.Recalled = decodeStrings[tenet.RecordID](&d)
+		for range d.count() {
+			r.Pending = append(r.Pending, d.num())
+		}
+		r.Lowest = tenet.Label(d.num())
+		r.Tokens = int(d.num())
+		if err := d.err(); err != nil {
+			return nil, err
+		}
+		out = append(out, r)
+	}
+	return out, nil
+}
+
+// End implements store.Sessions.
+func (db *DB) End(ctx context.Context, scope tenet.Scope, id tenet.SessionID, at time.Time) error {
+	const op = "end"
+	p, s, err := db.at(op, scope, id)
+	if err != nil {
+		return err
+	}
+	_, _, err = db.write(ctx, writing{op: op, script: "end", place: p, s: s, what: "session",
+		args: func(subject) []any { return []any{micros(at)} }})
+	return err
+}

@@ -1,0 +1,250 @@
+package redis
+
+import (
+	"context"
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/binary"
+	"sync"
+
+	"github.com/tenet-memory/tenet"
+	"github.com/tenet-memory/tenet/store"
+)
+
+// masterKey wraps the subjects' data keys and makes the names in keys.
+type masterKey [32]byte
+
+func (k masterKey) aead() cipher.AEAD {
+	block, err := aes.NewCipher(k[:])
+	if err != nil {
+		panic(err) // a 32-byte key cannot fail
+	}
+	aead, err := cipher.NewGCM(block)
+	if err != nil {
+		panic(err)
+	}
+	return aead
+}
+
+func (k masterKey) seal(plain []byte, about string) []byte {
+	aead := k.aead()
+	nonce := make([]byte, aead.NonceSize())
+	rand.Read(nonce)
+	return aead.Seal(nonce, nonce, plain, []byte(about))
+}
+
+func (k masterKey) unseal(sealed, about string) ([]byte, error) {
+	aead := k.aead()
+	n := aead.NonceSize()
+	if len(sealed) < n {
+		return nil, tenet.Errorf(tenet.Internal, "unwrap", "a subject's data key or name was altered")
+	}
+	plain, err := aead.Open(nil, []byte(sealed[:n]), []byte(sealed[n:]), []byte(about))
+	if err != nil {
+		return nil, tenet.Errorf(tenet.Internal, "unwrap", "a subject's data key or name was altered")
+	}
+	return plain, nil
+}
+
+// keyed is a digest under the master key, so that what is found by it can't be
+// guessed from the keys.
+func (k masterKey) keyed(domain string, parts ...string) []byte {
+	mac := hmac.New(sha256.New, k[:])
+	var n [8]byte
+	for _, p := range append([]string{"tenet " + domain}, parts...) {
+		binary.BigEndian.PutUint64(n[:], uint64(len(p)))
+		mac.Write(n[:])
+		mac.Write([]byte(p))
+	}
+	return mac.Sum(nil)
+}
+
+// width is the length of a token.
+const width = 22
+
+// token is a name as it stands in keys.
+func (k masterKey) token(domain string, parts ...string) string {
+	return base64.RawURLEncoding.EncodeToString(k.keyed(domain, parts...))[:width]
+}
+
+// place is where a scope's keys lie.
+type place struct {
+	scope  tenet.Scope
+	u      string // the subject's token
+	tenant string // its tenant's
+	tag    string // its shard
+}
+
+func (db *DB) place(op string, scope tenet.Scope) (place, error) {
+	if scope.IsZero() {
+		return place{}, invalid(op, "no scope")
+	}
+	d := db.master.keyed("subject", scope.Tenant(), scope.Subject().Kind().String(), scope.Subject().ID())
+	return place{
+		scope: scope, u: base64.RawURLEncoding.EncodeToString(d)[:width], tenant: db.master.token("tenant", scope.Tenant()),
+		tag: db.shards[binary.BigEndian.Uint64(d[24:])%uint64(len(db.shards))],
+	}, nil
+}
+
+func (db *DB) session(p place, id tenet.SessionID) string {
+	return db.master.token("session", p.u, string(id))
+}
+func (db *DB) thread(p place, name string) string { return db.master.token("thread", p.u, name) }
+
+// subject is a place with its data key.
+type subject struct {
+	place
+	kid string
+	key store.DataKey
+}
+
+func about(what, s, id string) string { return what + "/" + s + "/" + id }
+
+func (s subject) seal(plain []byte, about string) []byte { return s.key.Seal(plain, about) }
+
+func (s subject) unseal(sealed, about string) ([]byte, error) {
+	return s.key.Unseal([]byte(sealed), about)
+}
+
+// with is the subject whose wrapped key a reading script replied.
+func (db *DB) with(p place, wrapped, kid string) (subject, error) {
+	if k, ok := db.keys.find(p.u, kid); ok {
+		return subject{p, kid, k}, nil
+	}
+	plain, err := db.master.unseal(wrapped, about("key", p.u, kid))
+	if err != nil {
+		return subject{}, err
+	}
+	s := subject{place: p, kid: kid}
+	copy(s.key[:], plain)
+	db.keys.keep(p.u, kid, s.key)
+	return s, nil
+}
+
+// owner is the subject, whose key may be known already; NotFound when it was
+// never written.
+func (db *DB) owner(ctx context.Context, op string, p place) (subject, error) {
+	if kid, k, ok := db.keys.newest(p.u); ok {
+		return subject{p, kid, k}, nil
+	}
+	if err := db.circuit.Enter(op); err != nil {
+		return subject{}, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, db.timeout)
+	defer cancel()
+	r, err := db.client.HMGet(ctx, p.tag+":u:"+p.u, "k", "i").Result()
+	db.circuit.Leave(away(err))
+	if err != nil {
+		return subject{}, failure(op, err)
+	}
+	if r[0] == nil {
+		return subject{}, absent(op, "subject")
+	}
+	return db.with(p, reply(r).str(0), reply(r).str(1))
+}
+
+// enter is owner that makes the subject.
+func (db *DB) enter(ctx context.Context, op string, p place) (subject, error) {
+	s, err := db.owner(ctx, op, p)
+	if tenet.KindOf(err) != tenet.NotFound {
+		return s, err
+	}
+	var kid [9]byte
+	rand.Read(kid[:])
+	key, id := store.NewDataKey(), base64.RawURLEncoding.EncodeToString(kid[:])
+	var e encoder
+	e.str(p.scope.Tenant())
+	e.num(int64(p.scope.Subject().Kind()))
+	e.str(p.scope.Subject().ID())
+	r, err := db.run(ctx, op, "enter", p.tag, p.u, id, db.master.seal(key[:], about("key", p.u, id)),
+		db.master.seal(e.b, about("name", p.u, "")), p.tenant)
+	if err != nil {
+		return subject{}, err
+	}
+	return db.with(p, r.str(1), r.str(2)) // another process may have been first
+}
+
+// named is the place of a subject that was found by its token.
+func (db *DB) named(u, sealed string) (place, error) {
+	plain, err := db.master.unseal(sealed, about("name", u, ""))
+	if err != nil {
+		return place{}, err
+	}
+	d := decoder{b: plain}
+	tenant, kind, id := d.str(), d.num(), d.str()
+	if err := d.err(); err != nil {
+		return place{}, err
+	}
+	scope, err := scopeOf(tenant, kind, id)
+	if err != nil {
+		return place{}, err
+	}
+	return db.place("scope", scope)
+}
+
+func scopeOf(tenant string, kind int64, id string) (tenet.Scope, error) {
+	sub := tenet.WholeTenant()
+	switch tenet.SubjectKind(kind) {
+	case tenet.SubjectUser:
+		sub = tenet.User(id)
+	case tenet.SubjectProject:
+		sub = tenet.Project(id)
+	}
+	s, err := tenet.NewScope(tenant, sub)
+	if err != nil {
+		return s, tenet.Errorf(tenet.Internal, "scope", "a subject's name is damaged")
+	}
+	return s, nil
+}
+
+// keyCache holds unwrapped data keys. A script refuses a write that was sealed
+// with a key that is no longer the subject's, so an erased one is never used
+// again.
+type keyCache struct {
+	mu   sync.RWMutex
+	keys map[string]cachedKey
+}
+
+type cachedKey struct {
+	kid string
+	key store.DataKey
+}
+
+const cachedKeys = 50_000
+
+func (c *keyCache) newest(u string) (string, store.DataKey, bool) {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	k, ok := c.keys[u]
+	return k.kid, k.key, ok
+}
+
+func (c *keyCache) find(u, kid string) (store.DataKey, bool) {
+	id, k, ok := c.newest(u)
+	return k, ok && id == kid
+}
+
+func (c *keyCache) keep(u, kid string, k store.DataKey) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.keys == nil {
+		c.keys = map[string]cachedKey{}
+	}
+	for other := range c.keys { // any one: which does not matter much
+		if len(c.keys) < cachedKeys {
+			break
+		}
+		delete(c.keys, other)
+	}
+	c.keys[u] = cachedKey{kid, k}
+}
+
+func (c *keyCache) drop(u string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.keys, u)
+}

@@ -1,0 +1,88 @@
+package redis
+
+import (
+	"context"
+
+	"github.com/tenet-memory/tenet"
+	"github.com/tenet-memory/tenet/store"
+)
+
+// Put implements store.Threads.
+func (db *DB) Put(ctx context.Context, scope tenet.Scope, b tenet.Blob, strict bool) error {
+	const op = "put"
+	p, err := db.place(op, scope)
+	if err != nil {
+		return err
+	}
+	if b.Thread == "" || b.ID == "" {
+		return invalid(op, "no thread or no id")
+	}
+	s := db.thread(p, b.Thread)
+	_, _, err = db.write(ctx, writing{op: op, script: "put", place: p, s: s, enter: true, args: func(sub subject) []any {
+		return []any{b.ID, b.Parent, store.BlobDigest(sub.key, b), sub.seal(b.Data, about("blob", s, b.ID)), sub.seal(b.Meta, about("meta", s, b.ID)),
+			micros(b.CreatedAt), micros(b.ExpiresAt), bit(strict)}
+	}, result: nothing, blind: true})
+	return err
+}
+
+// Get implements store.Threads.
+func (db *DB) Get(ctx context.Context, scope tenet.Scope, thread, id string) (tenet.Blob, error) {
+	const op = "get"
+	bs, err := db.versions(ctx, op, scope, thread, id, "", 1)
+	if err == nil && len(bs) == 0 {
+		err = absent(op, "version")
+	}
+	if err != nil {
+		return tenet.Blob{}, err
+	}
+	return bs[0], nil
+}
+
+// List implements store.Threads.
+func (db *DB) List(ctx context.Context, scope tenet.Scope, thread, after string, limit int) ([]tenet.Blob, error) {
+	const op = "list"
+	if limit < 0 {
+		return nil, invalid(op, "a negative limit")
+	}
+	return db.versions(ctx, op, scope, thread, "", after, limit)
+}
+
+func (db *DB) versions(ctx context.Context, op string, scope tenet.Scope, thread, id, after string, limit int) ([]tenet.Blob, error) {
+	p, err := db.place(op, scope)
+	if err != nil {
+		return nil, err
+	}
+	s := db.thread(p, thread)
+	r, err := db.run(ctx, op, "versions", p.tag, p.u, s, id, after, limit)
+	if err != nil || len(r) == 3 {
+		return nil, err
+	}
+	sub, err := db.with(p, r.str(1), r.str(2))
+	if err != nil {
+		return nil, err
+	}
+	var out []tenet.Blob
+	for i := 3; i < len(r); i++ {
+		v := r.list(i)
+		b := tenet.Blob{Thread: thread, ID: v.str(0), Parent: v.str(1), CreatedAt: when(v.str(4)), ExpiresAt: when(v.str(5))}
+		if b.Data, err = sub.unseal(v.str(2), about("blob", s, b.ID)); err != nil {
+			return nil, err
+		}
+		if b.Meta, err = sub.unseal(v.str(3), about("meta", s, b.ID)); err != nil {
+			return nil, err
+		}
+		out = append(out, b)
+	}
+	return out, nil
+}
+
+// Drop implements store.Threads.
+func (db *DB) Drop(ctx context.Context, scope tenet.Scope, thread string) (int, error) {
+	const op = "drop"
+	p, err := db.place(op, scope)
+	if err != nil {
+		return 0, err
+	}
+	r, err := db.run(ctx, op, "drop", p.tag, p.u, db.thread(p, thread))
+	return int(r.num(1)), err
+}
