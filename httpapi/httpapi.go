@@ -37,6 +37,9 @@ type Config struct {
 	Authenticate func(ctx context.Context, credential string) (tenet.Principal, error)
 	// Keys serves /v1/keys. Default: no such routes.
 	Keys *memory.Keyring
+	// Reextract runs the named extractor (rules, verbatim, anthropic, openai) over
+	// the turns of a scope. Default: no such route.
+	Reextract func(ctx context.Context, o *memory.Operator, extractor string, since time.Time, commit bool) (memory.Reextraction, error)
 	// Secret signs cursors. Give the same one to all replicas. Default: random.
 	Secret []byte
 	// MaxBody bounds a request's body. Default: 2 MiB.
@@ -102,6 +105,7 @@ func New(c Config) (*API, error) {
 	a.documentRoutes()
 	a.threadRoutes()
 	a.reviewRoutes()
+	a.pipelineRoutes()
 	a.boundaryRoutes()
 	a.accountRoutes()
 	if err := a.serveDocument(); err != nil {

@@ -18,6 +18,7 @@ import (
 	"github.com/tenet-memory/tenet/gate"
 	"github.com/tenet-memory/tenet/httpapi"
 	"github.com/tenet-memory/tenet/memory"
+	"github.com/tenet-memory/tenet/model"
 	"github.com/tenet-memory/tenet/policy"
 	"github.com/tenet-memory/tenet/store/sqlite"
 )
@@ -57,7 +58,10 @@ func newWorld(t testing.TB, opts ...func(*httpapi.Config)) *world {
 	ok(t, err)
 	keys, err := memory.NewKeyring(db, g, db.Secret("api keys"), nil)
 	ok(t, err)
-	c := httpapi.Config{Memory: mem, Keys: keys, Authenticate: keys.Principal, Secret: db.Secret("cursors")}
+	c := httpapi.Config{Memory: mem, Keys: keys, Authenticate: keys.Principal, Secret: db.Secret("cursors"),
+		Reextract: func(ctx context.Context, o *memory.Operator, _ string, since time.Time, commit bool) (memory.Reextraction, error) {
+			return o.Reextract(ctx, model.Verbatim{}, since, commit)
+		}}
 	for _, o := range opts {
 		o(&c)
 	}

@@ -26,6 +26,7 @@ type backend interface {
 	documents
 	OpenSession(context.Context, tenet.Principal, tenet.Scope, tenet.SessionID) (conversation, error)
 	Session(context.Context, tenet.Principal, tenet.Scope, tenet.SessionID, ...tenet.Scope) (conversation, error)
+	Status(ctx context.Context, by tenet.Principal, scope tenet.Scope, id tenet.SessionID, after tenet.CandidateID, limit int) (memory.Status, error)
 	Operator(tenet.Principal, tenet.Scope) (reviewer, error)
 }
 
@@ -71,6 +72,18 @@ type reviewer interface {
 	Discard(ctx context.Context, id tenet.CandidateID, why string) error
 	Verify(context.Context) (store.Verification, error)
 	Scopes(ctx context.Context, after tenet.Scope, limit int) ([]tenet.Scope, error)
+	pipeliner
+}
+
+// pipeliner looks after consolidation.
+type pipeliner interface {
+	Jobs(ctx context.Context, skip, limit int) ([]memory.Job, error)
+	Retry(context.Context, tenet.SessionID) error
+	Drop(ctx context.Context, id tenet.SessionID, why string) (skipped int64, err error)
+	ReleaseAs(ctx context.Context, id tenet.CandidateID, tier tenet.Tier, key string) (tenet.Verdict, error)
+	Stats(context.Context) (memory.Stats, error)
+	Conflicts(context.Context) ([]memory.Cluster, error)
+	Clusters(context.Context) ([]memory.Cluster, error)
 }
 
 // keyring makes and revokes API keys.

@@ -56,6 +56,7 @@ type grammar struct {
 	Conflicts   conflictsCmd   `cmd:"" help:"List what says nearly the same and may contradict itself."`
 	Reextract   reextractCmd   `cmd:"" help:"Extract again from the turns that are kept, and show or apply the difference."`
 	Doc         docCmd         `cmd:"" help:"Keep documents: files that an agent files for itself."`
+	Thread      threadCmd      `cmd:"" help:"Keep frameworks' own state: opaque versions, byte for byte."`
 	Checkpoint  checkpointCmd  `cmd:"" help:"Keep and resume where a run stands."`
 	Effect      effectCmd      `cmd:"" help:"Carry external side effects out at most once unasked."`
 	Forget      forgetCmd      `cmd:"" help:"Sweep what has lost its use out of the default results; nothing is deleted."`

@@ -8,30 +8,9 @@ import (
 
 	"github.com/tenet-memory/tenet"
 	"github.com/tenet-memory/tenet/memory"
+	"github.com/tenet-memory/tenet/model"
 	"github.com/tenet-memory/tenet/store"
 )
-
-// pipeline is the engine and its operator: what looks after consolidation
-// works on the database, not through a server.
-func (a *app) pipeline() (*memory.Memory, *memory.Operator, error) {
-	if a.set.values["server"] != "" {
-		return nil, nil, tenet.Errorf(tenet.Unavailable, "pipeline", "this works on the database; leave --server out")
-	}
-	scope, err := a.scope()
-	if err != nil {
-		return nil, nil, err
-	}
-	by, err := a.principal(tenet.Operator)
-	if err != nil {
-		return nil, nil, err
-	}
-	m, err := a.memory(reads)
-	if err != nil {
-		return nil, nil, err
-	}
-	o, err := m.Operator(by, scope)
-	return m, o, err
-}
 
 type jobsCmd struct {
 	List  jobsListCmd  `cmd:"" help:"List the tenant's sessions that are not consolidated to the end, failures first."`
@@ -47,7 +26,11 @@ type jobsListCmd struct {
 }
 
 func (c jobsListCmd) Run(a *app) error {
-	_, o, err := a.pipeline()
+	whole, err := tenet.NewScope(a.set.tenant, tenet.WholeTenant()) // whose memory does not matter: all of the tenant's are listed
+	if err != nil {
+		return err
+	}
+	o, err := a.operator(whole)
 	if err != nil {
 		return err
 	}
@@ -73,15 +56,11 @@ type jobsShowCmd struct {
 }
 
 func (c jobsShowCmd) Run(a *app) error {
-	m, _, err := a.pipeline()
+	scope, by, err := a.acting(tenet.Operator)
 	if err != nil {
 		return err
 	}
-	scope, err := a.scope()
-	if err != nil {
-		return err
-	}
-	by, err := a.principal(tenet.Operator)
+	m, err := a.engine(reads)
 	if err != nil {
 		return err
 	}
@@ -104,7 +83,7 @@ type jobsRetryCmd struct {
 }
 
 func (c jobsRetryCmd) Run(a *app) error {
-	_, o, err := a.pipeline()
+	o, err := a.review()
 	if err != nil {
 		return err
 	}
@@ -120,7 +99,7 @@ type jobsDropCmd struct {
 }
 
 func (c jobsDropCmd) Run(a *app) error {
-	_, o, err := a.pipeline()
+	o, err := a.review()
 	if err != nil {
 		return err
 	}
@@ -136,7 +115,7 @@ func (c jobsDropCmd) Run(a *app) error {
 type jobsStatsCmd struct{}
 
 func (jobsStatsCmd) Run(a *app) error {
-	_, o, err := a.pipeline()
+	o, err := a.review()
 	if err != nil {
 		return err
 	}
@@ -170,7 +149,7 @@ type conflictsCmd struct {
 }
 
 func (c conflictsCmd) Run(a *app) error {
-	_, o, err := a.pipeline()
+	o, err := a.review()
 	if err != nil {
 		return err
 	}
@@ -204,13 +183,40 @@ type reextractCmd struct {
 	Commit    bool   `help:"Apply the difference; without it, it is only shown."`
 }
 
+// reextract runs an extractor of this process, or of the server.
+func (a *app) reextract(o reviewer, c reextractCmd) (memory.Reextraction, error) {
+	if r, ok := o.(remoteReview); ok {
+		return r.reextract(a.ctx, c.Extractor, c.Since.Time, c.Commit)
+	}
+	local, ok := o.(*memory.Operator)
+	if !ok {
+		return memory.Reextraction{}, tenet.Errorf(tenet.Internal, "reextract", "neither a file nor a server")
+	}
+	x, err := a.extractor(c.Extractor)
+	if err != nil {
+		return memory.Reextraction{}, err
+	}
+	return local.Reextract(a.ctx, x, c.Since.Time, c.Commit)
+}
+
+// extractor is the named one over the opened database. A model that is not
+// configured is an error, not another extractor.
+func (a *app) extractor(name string) (model.Extractor, error) {
+	if name == "anthropic" || name == "openai" {
+		if _, err := modelExtractor(name, a.set.values); err != nil {
+			return nil, tenet.Errorf(tenet.Unavailable, "reextract", "%s is not configured here: extractor_model, extractor_key", name)
+		}
+	}
+	facts, _ := a.opened.db.(store.Reader) // every database is one
+	return extractorOf(name, a.set.values, facts, nil), nil
+}
+
 func (c reextractCmd) Run(a *app) error {
-	_, o, err := a.pipeline()
+	o, err := a.review()
 	if err != nil {
 		return err
 	}
-	facts, _ := a.opened.db.(store.Reader) // every database is one
-	r, err := o.Reextract(a.ctx, extractorOf(c.Extractor, a.set.values, facts, nil), c.Since.Time, c.Commit)
+	r, err := a.reextract(o, c)
 	if err != nil {
 		return err
 	}

@@ -66,3 +66,29 @@ func TestReextractionShowsBeforeItCommits(t *testing.T) {
 		t.Error(out)
 	}
 }
+
+func TestThreadsAndReleaseAsFromTheShell(t *testing.T) {
+	s := newShell(t)
+	s.env["TENET_USER"] = "sarah"
+	s.ok("thread", "put", "graph", "v1", "state one", "--as", "agent")
+	s.stdin = "state\ntwo"
+	s.ok("thread", "put", "graph", "v2", "-", "--parent", "v1")
+	if got := s.ok("thread", "get", "graph"); got != "state\ntwo" {
+		t.Errorf("%q", got)
+	}
+	s.fails(tenet.Conflict, "thread", "put", "graph", "v1", "other")
+	if out := s.ok("thread", "list"); !strings.Contains(out, "graph") {
+		t.Error(out)
+	}
+	if out := s.ok("thread", "versions", "graph"); !strings.Contains(out, "v1") || !strings.Contains(out, "v2") {
+		t.Error(out)
+	}
+	s.ok("thread", "delete", "graph")
+	s.fails(tenet.NotFound, "thread", "get", "graph")
+
+	// What named its tier itself is not routed by anybody else.
+	const text = "Approve refunds up to 20 euros."
+	s.run("remember", "refunds", text, "--tier", "fact", "--quote", text, "--id", "held1")
+	s.fails(tenet.Invalid, "audit", "release-as", "held1", "fact", "style")
+	s.fails(tenet.Denied, "audit", "release-as", "held1", "fact", "style", "--as", "app")
+}

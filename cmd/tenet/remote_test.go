@@ -152,6 +152,39 @@ func TestEveryCommandWorksAtAServer(t *testing.T) {
 	says(agent.ok(with("effect", "list", "run")...), "completed")
 	says(agent.ok(with("checkpoint", "list", "run")...), "1")
 
+	says(agent.ok(with("thread", "put", "graph", "v1", "state one")...), "kept version v1 of graph, 9 bytes")
+	agent.ok(with("thread", "put", "graph", "v2", "state two", "--parent", "v1", "--strict")...)
+	agent.fails(tenet.Conflict, with("thread", "put", "graph", "v3", "x", "--parent", "v1", "--strict")...)
+	agent.fails(tenet.Conflict, with("thread", "put", "graph", "v1", "other bytes")...)
+	if got := agent.ok(with("thread", "get", "graph")...); got != "state two" {
+		t.Errorf("the newest version %q", got)
+	}
+	if got := agent.ok(with("thread", "get", "graph", "v1")...); got != "state one" {
+		t.Errorf("version v1 %q", got)
+	}
+	says(agent.ok(with("thread", "versions", "graph")...), "v2")
+	says(agent.ok(with("thread", "list")...), "graph")
+	says(agent.ok(with("thread", "delete", "graph")...), "removed 2 versions")
+	agent.fails(tenet.NotFound, with("thread", "get", "graph")...)
+
+	for _, text := range []string{"Takes 5 mg of warfarin daily", "Takes 50 mg of warfarin daily"} {
+		app.ok(with("remember", text, "--tier", "note", "--quote", text)...)
+	}
+	says(operator.ok(with("conflicts")...), "possible conflict")
+	says(operator.ok(with("reextract", "--extractor", "verbatim")...), "nothing is changed")
+	operator.fails(tenet.Unavailable, with("reextract", "--extractor", "anthropic")...)
+	var jobs struct{ Jobs []memory.Job }
+	operator.into(&jobs, "jobs", "list")
+	says(operator.ok(with("jobs", "show", "chat")...), "chat: done")
+	operator.ok(with("jobs", "retry", "chat")...)
+	says(operator.ok(with("jobs", "drop", "run", "--why", "a test")...), "messages are skipped")
+	operator.fails(tenet.NotFound, with("jobs", "retry", "nobody")...)
+	operator.fails(tenet.NotFound, with("audit", "release-as", "nobody", "fact", "occupation")...)
+	for _, args := range [][]string{{"conflicts"}, {"reextract"}, {"jobs", "list"}, {"jobs", "retry", "chat"}, {"jobs", "drop", "chat", "--why", "x"}, {"stats"}, {"audit", "release-as", "x", "fact", "y"}} {
+		app.fails(tenet.Denied, with(args...)...)
+		agent.fails(tenet.Denied, with(args...)...)
+	}
+
 	says(operator.ok(with("audit", "list")...), "admit")
 	says(operator.ok(with("audit", "held")...), "OVERRIDE")
 	says(operator.ok(with("verify")...), "ok")

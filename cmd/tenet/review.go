@@ -86,11 +86,12 @@ func (a *app) review() (reviewer, error) {
 }
 
 type auditCmd struct {
-	List    auditListCmd    `cmd:"" help:"Show the scope's audit chain."`
-	Show    auditShowCmd    `cmd:"" help:"Show one record with the words it rests on."`
-	Held    auditHeldCmd    `cmd:"" help:"Show what is quarantined and what was refused, with its text."`
-	Release auditReleaseCmd `cmd:"" help:"Admit a held candidate on your word."`
-	Discard auditDiscardCmd `cmd:"" help:"Settle a held candidate without admitting it."`
+	List      auditListCmd      `cmd:"" help:"Show the scope's audit chain."`
+	Show      auditShowCmd      `cmd:"" help:"Show one record with the words it rests on."`
+	Held      auditHeldCmd      `cmd:"" help:"Show what is quarantined and what was refused, with its text."`
+	Release   auditReleaseCmd   `cmd:"" help:"Admit a held candidate on your word."`
+	ReleaseAs auditReleaseAsCmd `cmd:"" help:"Admit a held candidate that no extractor could route, in the tier that you name."`
+	Discard   auditDiscardCmd   `cmd:"" help:"Settle a held candidate without admitting it."`
 }
 
 type auditListCmd struct {
@@ -196,6 +197,28 @@ func (c auditReleaseCmd) Run(a *app) error {
 		return err
 	}
 	v, err := o.Release(a.ctx, tenet.CandidateID(c.Candidate))
+	if err != nil {
+		return err
+	}
+	return a.print(v, func() { a.verdict(v) })
+}
+
+type auditReleaseAsCmd struct {
+	Candidate string `arg:"" help:"The held candidate's id."`
+	Tier      string `arg:"" enum:"fact,note" help:"fact or note."`
+	Key       string `arg:"" optional:"" help:"The fact's key."`
+}
+
+func (c auditReleaseAsCmd) Run(a *app) error {
+	var tier tenet.Tier
+	if err := tier.UnmarshalText([]byte(c.Tier)); err != nil {
+		return err
+	}
+	o, err := a.review()
+	if err != nil {
+		return err
+	}
+	v, err := o.ReleaseAs(a.ctx, tenet.CandidateID(c.Candidate), tier, c.Key)
 	if err != nil {
 		return err
 	}

@@ -58,6 +58,13 @@ func (c serveCmd) Run(a *app) error {
 	defer stop()
 	api, err := httpapi.New(httpapi.Config{
 		Memory: mem, Keys: keys, Authenticate: auth, Secret: secret("cursors"), MaxBody: c.MaxBody, Version: version, Log: log,
+		Reextract: func(ctx context.Context, o *memory.Operator, name string, since time.Time, commit bool) (memory.Reextraction, error) {
+			x, err := a.extractor(name)
+			if err != nil {
+				return memory.Reextraction{}, err
+			}
+			return o.Reextract(ctx, x, since, commit)
+		},
 	})
 	if err != nil {
 		return err
