@@ -1,0 +1,790 @@
+// Made by clients/generate.py from the server's OpenAPI document; do not edit.
+
+export interface AppendedBody {
+  messages: MessageIn[];
+}
+
+export interface AuditEntry {
+  action: string;
+  actor?: string;
+  at: string;
+  codes?: string[] | null;
+  digest: string | null;
+  hash: string | null;
+  outcome?: string;
+  prev: string | null;
+  ref?: string;
+  ruleset?: string;
+  seq: number;
+  why?: string;
+}
+
+export interface Authorization {
+  action: string;
+  answer: string;
+  items: number;
+  lowest?: string;
+  reasons: Ground[] | null;
+}
+
+export interface AuthorizeAskedBody {
+  /** payment, account_change, outbound_message, data_sharing, code_execution, deletion, or one of the policy's own */
+  action: string;
+  /** the records that the action rests on */
+  records?: string[] | null;
+}
+
+export interface Blob {
+  created_at: string;
+  data: string | null;
+  expires_at?: string;
+  id: string;
+  meta?: string | null;
+  parent?: string;
+  thread: string;
+}
+
+export interface BlobPutBody {
+  /** at most 1 MiB, base64; read back byte for byte */
+  data: string | null;
+  /** default: the server's */
+  keep_seconds?: number;
+  /** at most 256 KiB, base64 */
+  meta?: string | null;
+  parent?: string;
+  /** 409 unless the parent is the newest version */
+  strict?: boolean;
+}
+
+export interface Candidate {
+  cites?: string[] | null;
+  id: string;
+  if_version?: string;
+  key?: string;
+  multi?: boolean;
+  op?: string;
+  position?: number;
+  proposed_at?: string;
+  proposed_by?: string;
+  quote?: string;
+  recalled?: string[] | null;
+  route?: string;
+  safety?: boolean;
+  session?: string;
+  speaker?: string;
+  text: string;
+  tier?: string;
+  valid?: Interval;
+  value?: unknown;
+}
+
+export interface CandidateIn {
+  /** ids of messages of this subject that say it */
+  cites?: string[] | null;
+  /** makes the proposal itself idempotent */
+  id?: string;
+  key?: string;
+  /** the words that say it, which the key attests were said */
+  quote?: string;
+  safety?: boolean;
+  text?: string;
+  /** named by the writer; there is no default, and the gate refuses a record without */
+  tier?: "fact" | "note";
+  valid_from?: string;
+  valid_to?: string;
+  value?: unknown;
+}
+
+export interface Checkpoint {
+  at: string;
+  by: string;
+  done?: Step[] | null;
+  effects?: string[] | null;
+  position: number;
+  session: string;
+  state?: string | null;
+  step: number;
+  version: number;
+}
+
+export interface CheckpointInBody {
+  done?: Step[] | null;
+  /** keys of the effects begun so far */
+  effects?: string[] | null;
+  /** of a hold; a stale one is refused */
+  fence?: number;
+  /** of the message log */
+  position?: number;
+  /** at most 1 MiB, base64 */
+  state?: string | null;
+  /** index of the step to run next */
+  step: number;
+  /** the last one plus one */
+  version: number;
+}
+
+export interface Claimed {
+  effect: Effect;
+  granted: boolean;
+}
+
+export interface ClaimedBody {
+  fence?: number;
+  /** what would be sent; only a keyed digest is kept */
+  payload?: unknown;
+  /** the provider honours the key: grant another attempt when it is in doubt or failed */
+  retry?: boolean;
+  /** how long the outcome may take; default 60 */
+  seconds?: number;
+  step?: number;
+}
+
+export interface ConfirmedBody {
+  /** of the prompt that the user was shown */
+  nonce: string;
+}
+
+export interface ContextAskedBody {
+  /** default: the last user message */
+  query?: string;
+  /** most records recalled by meaning; default 10, -1 for none */
+  recall?: number;
+  /** of what the facts leave; default 0.4 */
+  recall_share?: number;
+  /** for everything together; default 4000 */
+  tokens?: number;
+}
+
+export interface Decision {
+  verdict: Verdict;
+}
+
+export interface DiscardedBody {
+  /** for the audit entry; no memory text */
+  why?: string;
+}
+
+export interface Document {
+  label: string;
+  path: string;
+  sha256: string;
+  text: string;
+  valid: Interval;
+  version: string;
+}
+
+export interface DocumentHit {
+  label: string;
+  path: string;
+  score: number;
+  sha256: string;
+  text: string;
+  valid: Interval;
+  version: string;
+}
+
+export interface DocumentHits {
+  hits: DocumentHit[] | null;
+}
+
+export interface DocumentOut {
+  label: string;
+  path: string;
+  sha256: string;
+  text: string;
+  valid: Interval;
+  version: string;
+}
+
+export interface DocumentPutBody {
+  cites?: string[] | null;
+  /** at most 100 KiB, kept byte for byte */
+  text: string;
+}
+
+export interface DocumentsSearchedBody {
+  /** default 10 */
+  k?: number;
+  prefix?: string;
+  query: string;
+}
+
+export interface Dropped {
+  dropped: number;
+}
+
+export interface Effect {
+  attempt: number;
+  claimed_at: string;
+  claimed_by: string;
+  key: string;
+  lease_until: string;
+  outcome?: unknown;
+  session: string;
+  settled_at?: string;
+  state: string;
+  step: number;
+}
+
+export interface Effects {
+  effects: Effect[] | null;
+}
+
+export interface Evidence {
+  excerpt: string;
+  label: string;
+  message: string;
+  role: string;
+  said_at: string;
+  session?: string;
+}
+
+export interface Explanation {
+  Dense: number;
+  Exact: number;
+  Near: number;
+  Preference: number;
+  Session: number;
+  Speaker: number;
+  Standing: number;
+  Terms: TermPart[] | null;
+  Time: number;
+  Turn: number;
+  Window: number;
+}
+
+export interface Fact {
+  closed?: string;
+  confirmation: string;
+  elevates?: string;
+  expired?: boolean;
+  expires_at?: string;
+  fragment_of?: string;
+  id: string;
+  key?: string;
+  known: Interval;
+  label: string;
+  message?: string;
+  multi?: boolean;
+  origins: Origin[] | null;
+  position?: number;
+  safety?: boolean;
+  scope: Scope;
+  seen: number;
+  session?: string;
+  shadowed_by?: string;
+  speaker?: string;
+  superseded_by?: string;
+  supersedes?: string;
+  text: string;
+  tier: string;
+  tool_call?: string;
+  valid: Interval;
+  value?: unknown;
+}
+
+export interface FactEndedBody {
+  /** one version, when the key holds several */
+  record?: string;
+  /** when it stopped being true; default now */
+  to?: string;
+  /** for the audit entry; no memory text */
+  why?: string;
+}
+
+export interface FactPutBody {
+  cites?: string[] | null;
+  quote?: string;
+  safety?: boolean;
+  text?: string;
+  valid_from?: string;
+  valid_to?: string;
+  value?: unknown;
+}
+
+export interface Facts {
+  facts: Fact[] | null;
+}
+
+export interface FieldProblem {
+  location: string;
+  message: string;
+}
+
+export interface Finding {
+  check: string;
+  code: string;
+  detail?: string;
+  end?: number;
+  start?: number;
+}
+
+export interface Found {
+  degraded?: string;
+  hits: Recalled[] | null;
+  reason?: string;
+  time?: Range;
+}
+
+export interface Ground {
+  answer: string;
+  code: string;
+  label?: string;
+  messages?: string[] | null;
+  n: number;
+  records?: string[] | null;
+}
+
+export interface Held {
+  by: string;
+  expires_at: string;
+  proposal: Candidate;
+  state: string;
+  verdict: Verdict;
+}
+
+export interface HeldBody {
+  /** names the worker; the same one extends */
+  holder: string;
+  /** default 60 */
+  seconds?: number;
+}
+
+export interface Hold {
+  fence: number;
+  until: string;
+}
+
+export interface Interval {
+  from?: string;
+  to?: string;
+}
+
+export interface Key {
+  created_at: string;
+  expires_at?: string;
+  id: string;
+  kind: string;
+  name: string;
+  owns?: string[] | null;
+  revoked_at?: string;
+  subjects?: string[] | null;
+  tenant: string;
+}
+
+export interface KeyInBody {
+  kind: "agent" | "app" | "user" | "connector" | "operator" | "admin";
+  /** who holds it; kept as provenance */
+  name: string;
+  /** fact keys of a connector */
+  owns?: string[] | null;
+  /** how long it is good; default: until revoked */
+  seconds?: number;
+  /** user:ID, project:ID, tenant; empty: the whole tenant */
+  subjects?: string[] | null;
+}
+
+export interface KeyOut {
+  key: Key;
+  /** shown this once; only a keyed hash is kept */
+  secret: string;
+}
+
+export interface Message {
+  channel?: string;
+  client_id?: string;
+  id: string;
+  label: string;
+  recorded_at: string;
+  recorded_by: string;
+  retain_none?: boolean;
+  role: string;
+  said_at?: string;
+  seq: number;
+  session?: string;
+  speaker?: string;
+  text: string;
+  tool_call_id?: string;
+  tool_calls?: string[] | null;
+}
+
+export interface MessageIn {
+  /** how it arrived when not typed: prefilled, external */
+  channel?: string;
+  /** the caller's id: appending it again is a harmless retry */
+  client_id?: string;
+  /** keep it out of durable memory */
+  retain_none?: boolean;
+  role: "user" | "assistant" | "tool" | "system";
+  said_at?: string;
+  speaker?: string;
+  text: string;
+  tool_call_id?: string;
+  tool_calls?: string[] | null;
+}
+
+export interface Messages {
+  messages: Message[] | null;
+}
+
+export interface Omitted {
+  messages: number;
+  pending: number;
+  recalled: number;
+}
+
+export interface OpenedBody {
+  /** further subjects it may read, from narrow to wide: project:ID, tenant */
+  reads?: string[] | null;
+}
+
+export interface Origin {
+  channel?: string;
+  holds?: Interval;
+  message?: string;
+  principal: string;
+  session?: string;
+  subject?: string;
+  tool_call?: string;
+}
+
+export interface OutcomeBody {
+  /** ids of what was recalled and used */
+  records: string[];
+  /** whether it went well */
+  success: boolean;
+}
+
+export interface PageAuditEntry {
+  items: AuditEntry[] | null;
+  /** pass it as cursor for what follows; absent at the end */
+  next?: string;
+}
+
+export interface PageBlob {
+  items: Blob[] | null;
+  /** pass it as cursor for what follows; absent at the end */
+  next?: string;
+}
+
+export interface PageCheckpoint {
+  items: Checkpoint[] | null;
+  /** pass it as cursor for what follows; absent at the end */
+  next?: string;
+}
+
+export interface PageDocument {
+  items: Document[] | null;
+  /** pass it as cursor for what follows; absent at the end */
+  next?: string;
+}
+
+export interface PageHeld {
+  items: Held[] | null;
+  /** pass it as cursor for what follows; absent at the end */
+  next?: string;
+}
+
+export interface PageKey {
+  items: Key[] | null;
+  /** pass it as cursor for what follows; absent at the end */
+  next?: string;
+}
+
+export interface PageScope {
+  items: Scope[] | null;
+  /** pass it as cursor for what follows; absent at the end */
+  next?: string;
+}
+
+export interface PageThread {
+  items: Thread[] | null;
+  /** pass it as cursor for what follows; absent at the end */
+  next?: string;
+}
+
+export interface PrincipalOut {
+  kind: string;
+  name: string;
+  tenant: string;
+}
+
+export interface Problem {
+  /** a stable reason code, such as ONCE_PAYLOAD or PERSISTENT_FULL */
+  code?: string;
+  detail?: string;
+  errors?: FieldProblem[] | null;
+  /** the limit that was passed */
+  limit?: number;
+  request_id?: string;
+  status: number;
+  title: string;
+  /** a URN that names the class of problem */
+  type: string;
+  /** what the gate decided, when it refused */
+  verdict?: Verdict;
+}
+
+export interface Prompt {
+  current?: string;
+  effect: string;
+  expires_at: string;
+  held: string;
+  key?: string;
+  nonce: string;
+  op?: string;
+  origin: string;
+  text: string;
+  tier: string;
+  value?: unknown;
+}
+
+export interface ProposalOut {
+  /** its verdict is under this id once the session has been consolidated */
+  id: string;
+}
+
+export interface Range {
+  End: string;
+  Start: string;
+}
+
+export interface RecallBody {
+  explain?: boolean;
+  /** find what forgetting has taken out of the default results, too */
+  include_dormant?: boolean;
+  /** default 10 */
+  k?: number;
+  query: string;
+}
+
+export interface Recalled {
+  dormant?: boolean;
+  id: string;
+  key?: string;
+  label: string;
+  lane: string;
+  message?: string;
+  recorded_at: string;
+  scope: Scope;
+  score: number;
+  session?: string;
+  similar?: string[] | null;
+  speaker?: string;
+  text: string;
+  tier: string;
+  valid: Interval;
+  why?: Explanation;
+}
+
+export interface Receipt {
+  at: string;
+  facts?: string[] | null;
+  id: string;
+  lowest?: string;
+  pending?: number[] | null;
+  recalled?: string[] | null;
+  session: string;
+  tokens: number;
+}
+
+export interface Record {
+  closed?: string;
+  elevates?: string;
+  expired?: boolean;
+  expires_at?: string;
+  fragment_of?: string;
+  id: string;
+  key?: string;
+  known: Interval;
+  label: string;
+  message?: string;
+  multi?: boolean;
+  origins: Origin[] | null;
+  position?: number;
+  safety?: boolean;
+  scope: Scope;
+  seen: number;
+  session?: string;
+  speaker?: string;
+  superseded_by?: string;
+  supersedes?: string;
+  text: string;
+  tier: string;
+  tool_call?: string;
+  valid: Interval;
+  value?: unknown;
+}
+
+export interface RecordOut {
+  evidence: Evidence[] | null;
+  record: Record;
+}
+
+export interface Records {
+  records: Record[] | null;
+}
+
+export interface Report {
+  messages: number;
+  scope: Scope;
+  session: string;
+  verdicts: Verdict[] | null;
+}
+
+export interface ResolvedBody {
+  attempt: number;
+  outcome?: unknown;
+  /** what the provider says became of it */
+  state: "completed" | "failed";
+}
+
+export interface Resumption {
+  checkpoint: Checkpoint;
+  in_doubt: Effect[] | null;
+  open: Effect[] | null;
+  settled: Effect[] | null;
+}
+
+export interface Scope {
+  subject: string;
+  tenant: string;
+}
+
+export interface Session {
+  attempts?: number;
+  consolidated: number;
+  created_at: string;
+  due_at?: string;
+  ended_at?: string;
+  id: string;
+  last_at: string;
+  last_code?: string;
+  length: number;
+  reads: Scope[] | null;
+  retain_none?: boolean;
+  scope: Scope;
+  ttl: number;
+}
+
+export interface SettledBody {
+  attempt: number;
+  /** at most 64 KiB; what later claims get */
+  outcome?: unknown;
+}
+
+export interface Status {
+  attempts?: number;
+  code?: string;
+  due_at?: string;
+  messages: number;
+  next?: string;
+  scope: Scope;
+  session: string;
+  staged: number;
+  state: string;
+  verdicts: Verdict[] | null;
+}
+
+export interface Step {
+  name: string;
+  outcome?: unknown;
+}
+
+export interface TermPart {
+  Kin: boolean;
+  Session: number;
+  Term: string;
+  Turn: number;
+  Window: number;
+}
+
+export interface Thread {
+  name: string;
+  newest_at: string;
+}
+
+export interface Tokens {
+  budget: number;
+  facts: number;
+  messages: number;
+  pending: number;
+  recalled: number;
+  total: number;
+}
+
+export interface Values {
+  values: Fact[] | null;
+}
+
+export interface Verdict {
+  at: string;
+  candidate: string;
+  codes?: string[] | null;
+  effect?: string;
+  findings?: Finding[] | null;
+  key?: string;
+  label?: string;
+  outcome: string;
+  record?: string;
+  replaced?: string;
+  ruleset: string;
+  tier?: string;
+}
+
+export interface Verification {
+  /** the first entry that does not verify */
+  bad?: number;
+  entries: number;
+  ok: boolean;
+  records: number;
+  why?: string;
+}
+
+export interface VersionIn {
+  /** at most 1 MiB, base64; read back byte for byte */
+  data: string;
+  id: string;
+  /** at most 256 KiB, base64 */
+  meta?: string;
+  parent?: string;
+  /** take the place of a version of this id; without it the first stays */
+  replace?: boolean;
+}
+
+export interface Versions {
+  versions: Blob[] | null;
+}
+
+export interface VersionsFoundBody {
+  /** only ids below this one */
+  below?: string;
+  /** these versions, in no order, instead of a prefix */
+  ids?: string[] | null;
+  /** default 100 */
+  limit?: number;
+  /** versions whose id begins with it */
+  prefix?: string;
+}
+
+export interface VersionsPutBody {
+  /** default: the server's */
+  keep_seconds?: number;
+  versions: VersionIn[];
+}
+
+export interface VersionsRemovedBody {
+  ids: string[];
+}
+
+export interface Window {
+  degraded?: string;
+  facts: Fact[] | null;
+  messages: Message[] | null;
+  omitted: Omitted;
+  pending: Message[] | null;
+  recalled: Recalled[] | null;
+  receipt: Receipt;
+  system: string;
+  tokens: Tokens;
+}
