@@ -132,3 +132,8 @@ clean:
 .PHONY: race
 race:
 	CGO_ENABLED=1 go test -race -short -timeout 60m ./memory ./store/...
+
+# The protocol's conformance suite of two revisions, and the inspector's CLI. npm.
+.PHONY: test-mcp
+test-mcp:
+	@scripts/test-mcp.sh

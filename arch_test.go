@@ -35,6 +35,7 @@ var imports = map[string]struct{ own, outside []string }{
 	"model/inproc":     {own: []string{"", "model"}, outside: []string{"golang.org/x/text", "golang.org/x/sys"}},
 	"memory":           {own: []string{"", "gate", "store", "recall", "forget", "model"}, outside: []string{"github.com/google/uuid"}},
 	"httpapi":          {own: []string{"", "memory"}, outside: []string{"github.com/danielgtaylor/huma/v2", "github.com/go-chi/chi/v5", "github.com/prometheus/client_golang"}},
+	"mcpapi":           {own: []string{"", "memory"}, outside: []string{"github.com/modelcontextprotocol/go-sdk", "github.com/google/jsonschema-go"}},
 	"roots":            {own: []string{"", "store"}, outside: []string{"golang.org/x/mod"}},
 	"transcript":       {own: []string{""}},
 	"eval":             {own: []string{"", "memory", "model", "transcript", "policy", "gate"}},

@@ -103,3 +103,20 @@ func ParsePrincipal(tenant, s string) (Principal, error) {
 
 // IsZero reports whether p is the unusable zero principal.
 func (p Principal) IsZero() bool { return p.kind == 0 }
+
+// AsAgent is the principal as a model speaks through it: whatever kind of key a
+// host put into an agent's hands, what comes back is the agent's word.
+func (p Principal) AsAgent() Principal {
+	if p.kind != 0 && p.kind != Admin {
+		p.kind, p.keys = Agent, nil
+	}
+	return p
+}
+
+// Only is the one subject that p was narrowed to, if it was to exactly one.
+func (p Principal) Only() (Subject, bool) {
+	if len(p.subjects) != 1 {
+		return Subject{}, false
+	}
+	return p.subjects[0], true
+}

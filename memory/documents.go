@@ -206,6 +206,9 @@ func (m *Memory) DeleteDocument(ctx context.Context, by tenet.Principal, scope t
 	return m.End(ctx, by, Change{Scope: scope, Record: r.ID})
 }
 
+// DocumentOf is the version of a document that a record keeps.
+func DocumentOf(r tenet.Record) tenet.Document { return document(r) }
+
 func document(r tenet.Record) tenet.Document {
 	sum := sha256.Sum256([]byte(r.Text))
 	return tenet.Document{Path: r.Key, Text: r.Text, Label: r.Label, Version: r.ID, SHA256: hex.EncodeToString(sum[:]), Valid: r.Valid}

@@ -69,6 +69,10 @@ func (c serveCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
+	srv := api.Server()
+	if srv.Handler, err = a.agentSide(api, auth, log); err != nil {
+		return err
+	}
 	ln, err := net.Listen("tcp", a.set.values["listen"])
 	if err != nil {
 		return tenet.Errorf(tenet.Unavailable, "serve", "cannot listen on %s: %s", a.set.values["listen"], listenReason(err))
@@ -78,11 +82,11 @@ func (c serveCmd) Run(a *app) error {
 		return err
 	}
 	a.printf("tenet serves http://%s (OpenAPI: /openapi.json); stop with an interrupt\n", ln.Addr())
-	return c.serve(a.ctx, api, mem, ln, log)
+	return c.serve(a.ctx, srv, mem, ln, log)
 }
 
 // serve answers until the context ends, then drains.
-func (c serveCmd) serve(ctx context.Context, api *httpapi.API, mem *memory.Memory, ln net.Listener, log *slog.Logger) error {
+func (c serveCmd) serve(ctx context.Context, srv *http.Server, mem *memory.Memory, ln net.Listener, log *slog.Logger) error {
 	work, stop := context.WithCancel(context.WithoutCancel(ctx))
 	done := make(chan error, 1)
 	go func() {
@@ -92,7 +96,6 @@ func (c serveCmd) serve(ctx context.Context, api *httpapi.API, mem *memory.Memor
 		}
 		done <- nil
 	}()
-	srv := api.Server()
 	served := make(chan error, 1)
 	go func() { served <- srv.Serve(ln) }()
 	var err error
