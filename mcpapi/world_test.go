@@ -49,9 +49,10 @@ func newWorld(t testing.TB, opts ...func(*mcpapi.Config)) *world {
 	db, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "tenet.db"), sqlite.Options{})
 	ok(t, err)
 	t.Cleanup(func() { db.Close() })
-	mem, err := memory.Open(t.Context(), memory.Config{Ledger: db, Sessions: db, Gate: newGate(t), Debounce: time.Millisecond})
+	g := newGate(t)
+	mem, err := memory.Open(t.Context(), memory.Config{Ledger: db, Sessions: db, Gate: g, Debounce: time.Millisecond})
 	ok(t, err)
-	keys, err := memory.NewKeyring(db, db.Secret("api keys"), nil)
+	keys, err := memory.NewKeyring(db, g, db.Secret("api keys"), nil)
 	ok(t, err)
 	c := mcpapi.Config{Memory: mem, Authenticate: keys.Principal}
 	for _, o := range opts {

@@ -74,8 +74,8 @@ call() {
 	name=$1; shift
 	args=; for a in "$@"; do args="$args --tool-arg $a"; done
 	# shellcheck disable=SC2086 # the arguments have no spaces
-	inspect --method tools/call --tool-name "$name" $args >"$dir/called-$name.json" || { cat "$dir/called-$name.json"; exit 1; }
-	if [ "$name" != outcomes ] && grep -q '"isError": *true' "$dir/called-$name.json"; then cat "$dir/called-$name.json"; exit 1; fi
+	inspect --method tools/call --tool-name "$name" $args >"$dir/called-$name.json" 2>"$dir/called.err" || [ "$name" = outcomes ] ||
+		{ cat "$dir/called-$name.json" "$dir/called.err"; exit 1; }
 	called="$called $name"
 }
 call context query=promotions
