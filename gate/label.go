@@ -293,6 +293,20 @@ func verbatimIn(pool, text string) bool {
 
 // meaningful reports whether something beside assent is said.
 func meaningful(text string) bool {
+	if ascii(text) {
+		// Nearly always one of the first words settles it, whatever is a name.
+		var few [8]string
+		for field := range strings.FieldsSeq(text) {
+			if verbatim(field) {
+				continue
+			}
+			for _, w := range appendWords(few[:0], strings.ToLower(field)) {
+				if e := expand(w); e == w && !functionWords[w] && !assents[w] {
+					return true
+				}
+			}
+		}
+	}
 	names := capitalised(text)
 	for _, w := range words(text) {
 		for part := range strings.FieldsSeq(expand(w)) {

@@ -35,16 +35,26 @@ func Signature(text string, safety bool) string {
 	if safety {
 		drop = articles
 	}
-	var out []string
+	ws := words(text)
+	out := make([]string, 0, len(ws)+4)
 	polarity := 0
-	for _, w := range words(text) {
-		for part := range strings.FieldsSeq(expand(w)) {
-			if negators[part] {
-				polarity++
+	for _, w := range ws {
+		if e := expand(w); e != w {
+			for part := range strings.FieldsSeq(e) {
+				if negators[part] {
+					polarity++
+				}
+				if !drop[part] {
+					out = append(out, part)
+				}
 			}
-			if !drop[part] {
-				out = append(out, part)
-			}
+			continue
+		}
+		if negators[w] {
+			polarity++
+		}
+		if !drop[w] {
+			out = append(out, w)
 		}
 	}
 	return strings.Join(out, " ") + "|" + strings.Repeat("-", polarity)
@@ -90,7 +100,14 @@ func appendWords(out []string, field string) []string {
 	start, kind := 0, none
 	flush := func(end int) {
 		if kind != none {
-			if w := strings.Trim(field[start:end], "'"); w != "" {
+			w := field[start:end]
+			for w != "" && w[0] == '\'' {
+				w = w[1:]
+			}
+			for w != "" && w[len(w)-1] == '\'' {
+				w = w[:len(w)-1]
+			}
+			if w != "" {
 				out = append(out, w)
 			}
 		}
@@ -99,6 +116,8 @@ func appendWords(out []string, field string) []string {
 	for i, r := range field {
 		k := none
 		switch {
+		case r >= 'a' && r <= 'z':
+			k = word
 		case unicode.IsDigit(r):
 			k = number
 		case unicode.IsLetter(r) || unicode.IsMark(r) || r == '\'' || r == '_':

@@ -63,16 +63,25 @@ const (
 // bytes are all bounded.
 func canonicalise(s string) *form {
 	budget := decodeTotal
-	return canonicaliseDepth(s, 0, &budget)
+	return canonicaliseDepth(s, 0, &budget, true)
 }
 
-func canonicaliseDepth(s string, depth int, budget *int) *form {
+// legible is canonicalise without the detection text, for who looks for
+// secrets only.
+func legible(s string) *form {
+	budget := decodeTotal
+	return canonicaliseDepth(s, 0, &budget, false)
+}
+
+func canonicaliseDepth(s string, depth int, budget *int, fold bool) *form {
 	f := &form{source: s}
 	f.normalise()
 	if depth < decodeDepth {
-		f.decode(depth, budget)
+		f.decode(depth, budget, fold)
 	}
-	f.fold()
+	if fold {
+		f.fold()
+	}
 	return f
 }
 

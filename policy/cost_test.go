@@ -108,3 +108,51 @@ func BenchmarkCheck300Bytes(b *testing.B) {
 		i++
 	}
 }
+
+// long is a text of n bytes, made of the corpora or of what costs most.
+func long(tb testing.TB, kind string, n int) string {
+	unit := map[string]string{"words": "hello there friend ", "one run": "a", "keywords": "key= ", "keywords in a run": "key=eyjeyj", "tokens": "s.eyJhbGciOiJIUzI1NiIsInR5cCI6Ikp ", "signs": "secret: \"'= "}[kind]
+	if unit == "" {
+		unit = strings.Join(candidates300(tb), "\n") + "\n"
+	}
+	return strings.ToValidUTF8(strings.Repeat(unit, n/len(unit)+1)[:n], "")
+}
+
+var longKinds = []string{"corpora", "words", "one run", "keywords", "keywords in a run", "tokens", "signs"}
+
+// TestScreeningIsLinear: a message of 256 KiB is searched for secrets and
+// wishes in about four times the time that a quarter of it takes. The
+// benchmark below is of 1 MiB.
+func TestScreeningIsLinear(t *testing.T) {
+	Redact("compile what is compiled when first needed: key=x")
+	for _, kind := range longKinds {
+		took := func(n int) time.Duration {
+			text := long(t, kind, n)
+			best := time.Duration(1 << 62)
+			for range 2 {
+				start := time.Now()
+				Redact(text)
+				Retention(text)
+				best = min(best, time.Since(start))
+			}
+			return best
+		}
+		quarter, whole := took(64<<10), took(256<<10)
+		t.Logf("%-18s 64 KiB %v, 256 KiB %v", kind, quarter, whole)
+		if whole > 12*quarter+100*time.Millisecond || whole > 5*time.Second {
+			t.Errorf("%s: 256 KiB takes %v, a quarter of it %v", kind, whole, quarter)
+		}
+	}
+}
+
+func BenchmarkScreen1MiB(b *testing.B) {
+	for _, kind := range longKinds {
+		text := long(b, kind, 1<<20)
+		b.Run(kind, func(b *testing.B) {
+			for b.Loop() {
+				Redact(text)
+				Retention(text)
+			}
+		})
+	}
+}

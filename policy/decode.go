@@ -11,14 +11,14 @@ import (
 
 // decode finds encoded runs in the plain text and canonicalises what they
 // say, to the depth and within the byte budget that bound the whole work.
-func (f *form) decode(depth int, budget *int) {
+func (f *form) decode(depth int, budget *int, fold bool) {
 	add := func(text string, i, j int, whole bool) {
 		if *budget < len(text) || len(text) == 0 || len(f.decoded) >= 64 {
 			return
 		}
 		*budget -= len(text)
 		a, b := f.plainSpan(i, j)
-		f.decoded = append(f.decoded, payload{canonicaliseDepth(text, depth+1, budget), int32(a), int32(b), whole})
+		f.decoded = append(f.decoded, payload{canonicaliseDepth(text, depth+1, budget, fold), int32(a), int32(b), whole})
 	}
 	s := f.plain
 	if strings.IndexByte(s, '&') >= 0 && strings.IndexByte(s, ';') >= 0 {

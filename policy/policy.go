@@ -134,7 +134,7 @@ func (p *Policy) Check(pr gate.Proposal) []gate.Finding {
 		fs = beside("value", p.checkPIIBeside(pr, g), fs)
 	}
 	if c.Quote != "" && c.Quote != c.Text {
-		fs = beside("quote", p.checkSecrets(canonicalise(c.Quote), false, nil), fs)
+		fs = beside("quote", p.checkSecrets(legible(c.Quote), false, nil), fs)
 	}
 	if c.Speaker != "" {
 		fs = beside("speaker", p.checkForm(s, canonicalise(c.Speaker), false, nil), fs)

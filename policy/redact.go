@@ -13,7 +13,7 @@ import (
 // the text is kept byte for byte. An encoded run that decodes to a secret is
 // replaced as a whole.
 func (p *Policy) Redact(text string) (string, []tenet.Code) {
-	f := canonicalise(text)
+	f := legible(text)
 	var codes []tenet.Code
 	var b strings.Builder
 	at := 0

@@ -180,7 +180,7 @@ func (p *Policy) checkKey(pr gate.Proposal, s *scan, fs []gate.Finding) []gate.F
 		}
 	}
 	if len(c.Key) >= 10 {
-		for _, g := range p.checkSecrets(canonicalise(c.Key), false, nil) {
+		for _, g := range p.checkSecrets(legible(c.Key), false, nil) {
 			g.Check, g.Detail = "key", "in the key"
 			fs = append(fs, g)
 		}

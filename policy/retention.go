@@ -1,6 +1,12 @@
 package policy
 
-import "strings"
+import (
+	"strings"
+	"unicode/utf8"
+)
+
+// wishReach is how far into a message a wish about its keeping is looked for.
+const wishReach = 256 << 10
 
 // Wish is what a message asks about its own keeping.
 type Wish uint8
@@ -19,6 +25,13 @@ func Retention(text string) (Wish, string) { return builtin().Retention(text) }
 
 // Retention is the method behind the function of that name.
 func (p *Policy) Retention(text string) (Wish, string) {
+	if len(text) > wishReach { // no more than that is tokens that are read
+		end := wishReach
+		for end > 0 && !utf8.RuneStart(text[end]) {
+			end--
+		}
+		text = text[:end]
+	}
 	f := canonicalise(text)
 	s := p.scratch.Get().(*scan)
 	defer p.scratch.Put(s)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"regexp"
+	"regexp/syntax"
 	"slices"
 	"strings"
 	"sync"
@@ -34,6 +35,8 @@ type secrets struct {
 type shaped struct {
 	code    tenet.Code
 	re      func() *regexp.Regexp
+	reach   reach
+	parsed  *syntax.Regexp // reachText: for mayMatch
 	group   int
 	entropy float64
 	generic bool
@@ -97,6 +100,13 @@ func newSecrets() (*secrets, error) {
 			code: tenet.Code("SECRET:" + r.ID), group: r.Group, entropy: r.Entropy, generic: r.ID == "generic-api-key",
 			re: sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(r.Regex) }), // the generator compiled it
 		}
+		if sh.reach = reachOf(r.Regex, r.Keywords); sh.reach == reachText {
+			parsed, err := syntax.Parse(r.Regex, syntax.Perl)
+			if err != nil {
+				return nil, fmt.Errorf("gitleaks rule %s: %v", r.ID, err)
+			}
+			sh.parsed = parsed
+		}
 		for _, a := range r.Allow {
 			al, err := newAllowance(a)
 			if err != nil {
@@ -112,6 +122,9 @@ func newSecrets() (*secrets, error) {
 			w := word(k)
 			s.rules[w] = append(s.rules[w], int32(i))
 		}
+	}
+	if len(s.shaped) > maxShaped {
+		return nil, fmt.Errorf("gitleaks data: more than %d rules", maxShaped)
 	}
 	// Spoken rules have negative ids, so that one pass finds both.
 	for i, r := range s.spoken {
@@ -139,7 +152,8 @@ func newAllowance(a gitleaksAllow) (allowance, error) {
 // find returns the credentials in text, in order, without overlaps.
 func (s *secrets) find(text string) []secretSpan {
 	var out []secretSpan
-	var tried []int32
+	var places []place
+	var last [maxShaped]int32 // rule -> its last place, from 1
 	scanned := text
 	if !isASCII(text) {
 		// The automaton folds ASCII only; lower case of other scripts keeps
@@ -152,16 +166,41 @@ func (s *secrets) find(text string) []secretSpan {
 		for _, r := range s.rules[w] {
 			if r < 0 {
 				out = s.spoken[-r-1].find(text, end, out)
-			} else if !slices.Contains(tried, r) {
-				tried = append(tried, r)
+				continue
+			}
+			sh := &s.shaped[r]
+			var before *place
+			if at := last[r]; at > 0 {
+				before = &places[at-1]
+				if sh.reach != reachSign && end <= before.to {
+					continue // in what is tried already
+				}
+			}
+			from, to, ok := sh.reach.window(text, end)
+			switch {
+			case !ok:
+			case before != nil && from <= before.to: // a match of the one may reach into the other
+				before.to = max(before.to, to)
+			default:
+				places = append(places, place{r, from, to})
+				last[r] = int32(len(places))
 			}
 		}
 	})
-	for _, r := range tried {
-		if s.shaped[r].generic && !longRun(text) {
-			continue // no value that the broadest rule could mean
+	// Those of one rule stand in order of the text: they were found so.
+	slices.SortStableFunc(places, func(a, b place) int { return int(a.rule - b.rule) })
+	low := ""
+	for _, pl := range places {
+		r := &s.shaped[pl.rule]
+		if r.reach == reachText {
+			if low == "" {
+				low = strings.ToLower(text)
+			}
+			if !mayMatch(r.parsed, text, low) {
+				continue
+			}
 		}
-		out = s.match(&s.shaped[r], text, out)
+		out = s.match(r, text, pl, out)
 	}
 	out = numbers(text, out)
 	out = phrases(text, out)
@@ -186,26 +225,22 @@ func (s *secrets) find(text string) []secretSpan {
 	return kept
 }
 
-// longRun reports an unbroken run of at least ten characters with a digit.
-func longRun(s string) bool {
-	n, d := 0, false
-	for i := 0; i < len(s); i++ {
-		c := s[i]
-		if alnum(c) || c == '_' || c == '-' || c == '.' || c == '=' || c == '+' || c == '/' {
-			n++
-			d = d || digit(c)
-			if n >= 10 && d {
-				return true
-			}
-			continue
-		}
-		n, d = 0, false
-	}
-	return false
+// maxShaped bounds the shaped rules, so that a search needs no map of them.
+const maxShaped = 256
+
+// place is where a rule has to be tried.
+type place struct {
+	rule     int32
+	from, to int
 }
 
-func (s *secrets) match(r *shaped, text string, out []secretSpan) []secretSpan {
-	for _, m := range r.re().FindAllStringSubmatchIndex(text, 64) {
+func (s *secrets) match(r *shaped, text string, in place, out []secretSpan) []secretSpan {
+	for _, m := range r.re().FindAllStringSubmatchIndex(text[in.from:in.to], -1) {
+		for k := range m {
+			if m[k] >= 0 {
+				m[k] += in.from
+			}
+		}
 		a, b := m[0], m[1]
 		if g := r.group; g > 0 && 2*g+1 < len(m) && m[2*g] >= 0 {
 			a, b = m[2*g], m[2*g+1]
