@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"strconv"
+	"time"
 
 	"github.com/tenet-memory/tenet"
 	"github.com/tenet-memory/tenet/memory"
@@ -52,6 +53,14 @@ type problemError struct {
 }
 
 func (e *problemError) Error() string { return e.detail }
+
+// retryAfter is in whole seconds, at least one.
+func retryAfter(e *tenet.Error) string {
+	if e == nil || e.After <= time.Second {
+		return "1"
+	}
+	return strconv.Itoa(int((e.After + time.Second - 1) / time.Second))
+}
 
 // maxFields bounds how many fields one problem lists.
 const maxFields = 16
@@ -107,7 +116,7 @@ func (a *API) writeProblem(w http.ResponseWriter, r *http.Request, err error) in
 	case p.Status == http.StatusConflict && conditional(r):
 		p.Status = http.StatusPreconditionFailed
 	case p.Status == http.StatusServiceUnavailable:
-		h.Set("Retry-After", "1")
+		h.Set("Retry-After", retryAfter(te))
 	case p.Status == http.StatusInternalServerError:
 		p.Detail = "" // an internal error's words are for the log
 	}

@@ -33,7 +33,7 @@ func TestStories(t *testing.T) {
 		t.Fatalf("no stories: %v", err)
 	}
 	for _, file := range files {
-		for _, b := range backends() {
+		for _, b := range combinations() {
 			t.Run(strings.TrimSuffix(filepath.Base(file), ".txt")+"/"+b.name, func(t *testing.T) {
 				t.Parallel()
 				want, err := os.ReadFile(file)

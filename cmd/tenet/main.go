@@ -74,7 +74,8 @@ type grammar struct {
 // globals are the flags of every command; settings.go says what they mean.
 type globals struct {
 	ConfigFile       *string `name:"config" placeholder:"FILE" help:"Configuration file (default ./tenet.yaml when it is there)."`
-	Store            *string `placeholder:"DSN" help:"Database: a path or sqlite:PATH (default ./tenet.db)."`
+	Store            *string `placeholder:"DSN" help:"Database: a path, sqlite:PATH or postgres://... (default ./tenet.db)."`
+	Sessions         *string `placeholder:"DSN" help:"Where sessions are kept: redis://... (default: with the store)."`
 	Tenant           *string `help:"Tenant (default \"default\")."`
 	User             *string `xor:"subject" help:"Whose memory: a user. Same as --subject user:ID."`
 	Project          *string `xor:"subject" help:"Whose memory: a project. Same as --subject project:ID."`

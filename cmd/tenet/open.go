@@ -11,6 +11,8 @@ import (
 	"strings"
 	"time"
 
+	goredis "github.com/redis/go-redis/v9"
+
 	"github.com/tenet-memory/tenet"
 	"github.com/tenet-memory/tenet/gate"
 	"github.com/tenet-memory/tenet/memory"
@@ -18,6 +20,7 @@ import (
 	"github.com/tenet-memory/tenet/policy"
 	"github.com/tenet-memory/tenet/store"
 	"github.com/tenet-memory/tenet/store/postgres"
+	"github.com/tenet-memory/tenet/store/redis"
 	"github.com/tenet-memory/tenet/store/sqlite"
 )
 
@@ -39,6 +42,7 @@ func parseDSN(s string) (dsn, error) {
 	}
 	switch scheme {
 	case "sqlite":
+		rest = strings.TrimPrefix(rest, "//") // sqlite://tenet.db and sqlite:///var/lib/tenet.db are URLs
 		if rest == "" {
 			return dsn{}, tenet.Errorf(tenet.Invalid, "config", "store: no path")
 		}
@@ -55,12 +59,19 @@ func parseDSN(s string) (dsn, error) {
 type engine struct {
 	*memory.Memory
 	db        io.Closer
+	sessions  io.Closer // nil: db holds them, too
 	gate      *gate.Gate
 	policySum []byte // digest of the policy file that was read
 	governor  store.Governor
 }
 
-func (e *engine) close() error { return e.db.Close() }
+func (e *engine) close() error {
+	var err error
+	if e.sessions != nil {
+		err = e.sessions.Close()
+	}
+	return errors.Join(err, e.db.Close())
+}
 
 // access says whether a command may make the database file.
 type access bool
@@ -91,7 +102,7 @@ func (a *app) memory(may access) (*memory.Memory, error) {
 	case "postgres":
 		e, err = openPostgres(a.ctx, a.set, emb)
 	default:
-		return nil, tenet.Errorf(tenet.Unavailable, "open", "store: %s is not built yet; use a file or postgres://", a.set.store.scheme)
+		return nil, tenet.Errorf(tenet.Invalid, "config", "store: %s keeps sessions only: name it as sessions, beside a file or postgres://", a.set.store.scheme)
 	}
 	if err != nil {
 		return nil, err
@@ -136,21 +147,50 @@ func openPostgres(ctx context.Context, s settings, emb model.Embedder) (*engine,
 type database interface {
 	store.Ledger
 	store.Sessions
+	Secret(purpose string) []byte
 }
+
+// openSessions opens the session tier where the settings put it: nil, with the
+// ledger. Its key is derived from the ledger's, so one secret serves for both.
+func openSessions(ctx context.Context, s settings, db database) (*redis.DB, error) {
+	switch s.sessions.scheme {
+	case "":
+		return nil, nil
+	case "redis":
+		goredis.SetLogger(silent{}) // it would write to standard error, past our own log
+		return redis.Open(ctx, s.sessions.path, redis.Options{MasterKey: db.Secret("session store")})
+	}
+	return nil, tenet.Errorf(tenet.Invalid, "config", "sessions: want redis:// or rediss://, or leave it out to keep them with the ledger")
+}
+
+// silent is where go-redis's own log goes: what fails is answered as an error.
+type silent struct{}
+
+func (silent) Printf(context.Context, string, ...any) {}
 
 func newEngine(ctx context.Context, s settings, db database, o engineOptions) (*engine, error) {
 	book, sum := openPolicy(s.policy)
 	governor, _ := db.(store.Governor)
-	m, err := memory.Open(ctx, memory.Config{
-		Ledger: db, Sessions: db, Gate: book.gate, Actions: book.actions, SessionsOnly: !s.durable, Secret: o.secret,
-		SessionTTL: s.sessionTTL, EpisodeRetention: s.retention, Debounce: s.debounce, Lease: s.lease,
-		Screen: screen, Wish: wish, Now: o.now, Embedder: o.embedder, Extractor: extractorOf(s.extractor, s.values, store.ReadOnly(db), o.now),
-	})
+	elsewhere, err := openSessions(ctx, s, db)
 	if err != nil {
 		db.Close()
 		return nil, err
 	}
-	return &engine{Memory: m, db: db, gate: book.gate, policySum: sum, governor: governor}, nil
+	e := &engine{db: db, gate: book.gate, policySum: sum, governor: governor}
+	var sessions store.Sessions = db
+	if elsewhere != nil {
+		sessions, e.sessions = elsewhere, elsewhere
+	}
+	e.Memory, err = memory.Open(ctx, memory.Config{
+		Ledger: db, Sessions: sessions, Gate: book.gate, Actions: book.actions, SessionsOnly: !s.durable, Secret: o.secret,
+		SessionTTL: s.sessionTTL, EpisodeRetention: s.retention, Debounce: s.debounce, Lease: s.lease,
+		Screen: screen, Wish: wish, Now: o.now, Embedder: o.embedder, Extractor: extractorOf(s.extractor, s.values, store.ReadOnly(db), o.now),
+	})
+	if err != nil {
+		e.close()
+		return nil, err
+	}
+	return e, nil
 }
 
 // screen takes secrets out of a message before it is kept, and reads whether

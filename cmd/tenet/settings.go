@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"net/url"
 	"os"
 	"slices"
 	"strconv"
@@ -29,6 +30,7 @@ var keys = []struct {
 	secret    bool
 }{
 	{"store", "./tenet.db", false},
+	{"sessions", "", false}, // empty: with the ledger
 	{"tenant", "default", false},
 	{"subject", "", false}, // or user, or project
 	{"as", "", false},
@@ -69,6 +71,7 @@ var keys = []struct {
 // settings are the effective configuration, checked.
 type settings struct {
 	store      dsn
+	sessions   dsn // empty: with the ledger
 	tenant     string
 	subject    *tenet.Subject // nil: none was named
 	as         tenet.PrincipalKind
@@ -255,7 +258,7 @@ func fromEnvironment(getenv func(string) string) map[string]string {
 func fromFlags(g globals) map[string]string {
 	m := map[string]string{}
 	for name, v := range map[string]*string{
-		"store": g.Store, "tenant": g.Tenant, "user": g.User, "project": g.Project, "subject": g.Subject, "as": g.As,
+		"store": g.Store, "sessions": g.Sessions, "tenant": g.Tenant, "user": g.User, "project": g.Project, "subject": g.Subject, "as": g.As,
 		"actor": g.Actor, "owns": g.Owns, "durable": g.Durable, "session_ttl": g.SessionTTL,
 		"episode_retention": g.EpisodeRetention, "policy": g.PolicyFile, "listen": g.Listen, "server": g.Server, "api_key": g.APIKey,
 	} {
@@ -276,6 +279,11 @@ func (s *settings) check() error {
 	s.policy = v["policy"]
 	if s.store, err = parseDSN(v["store"]); err != nil {
 		return err
+	}
+	if v["sessions"] != "" {
+		if s.sessions, err = parseDSN(v["sessions"]); err != nil || s.sessions.scheme != "redis" {
+			return bad("sessions", "want redis:// or rediss://")
+		}
 	}
 	if s.tenant = v["tenant"]; s.tenant != "" {
 		_, err = tenet.NewScope(s.tenant, tenet.WholeTenant())
@@ -361,7 +369,16 @@ func (s settings) masked(name string) string {
 	if keys[i].secret && s.values[name] != "" {
 		return "********"
 	}
-	return s.values[name]
+	return withoutPassword(s.values[name])
+}
+
+// withoutPassword is a DSN as it may be shown.
+func withoutPassword(v string) string {
+	u, err := url.Parse(v)
+	if err != nil || u.User == nil {
+		return v
+	}
+	return u.Redacted()
 }
 
 // osReason is the operating system's word for an error, without the path.
