@@ -24,7 +24,7 @@ var sources embed.FS
 var preludes = map[string][]string{
 	"append": {"write", "session"}, "propose": {"write", "session"}, "serve": {"write", "session"}, "end": {"write", "session"},
 	"ack": {"write", "session"}, "hold": {"write", "session"}, "checkpoint": {"write", "session"}, "claim": {"write", "session"},
-	"settle": {"write", "session"}, "delete": {"write", "session"}, "ensure": {"write"}, "put": {"write"},
+	"settle": {"write", "session"}, "delete": {"write", "session"}, "ensure": {"write"}, "put": {"write"}, "putall": {"write"},
 }
 
 func loadScripts() map[string]*redis.Script {

@@ -7,6 +7,12 @@ import (
 	"github.com/tenet-memory/tenet/store"
 )
 
+// kept are a version's arguments for a script.
+func (s subject) kept(token string, b tenet.Blob) []any {
+	return []any{b.ID, b.Parent, store.BlobDigest(s.key, b), s.seal(b.Data, about("blob", token, b.ID)), s.seal(b.Meta, about("meta", token, b.ID)),
+		micros(b.CreatedAt), micros(b.ExpiresAt)}
+}
+
 // Put implements store.Threads.
 func (db *DB) Put(ctx context.Context, scope tenet.Scope, b tenet.Blob, strict bool) error {
 	const op = "put"
@@ -19,8 +25,7 @@ func (db *DB) Put(ctx context.Context, scope tenet.Scope, b tenet.Blob, strict b
 	}
 	s := db.thread(p, b.Thread)
 	_, _, err = db.write(ctx, writing{op: op, script: "put", place: p, s: s, enter: true, args: func(sub subject) []any {
-		return []any{b.ID, b.Parent, store.BlobDigest(sub.key, b), sub.seal(b.Data, about("blob", s, b.ID)), sub.seal(b.Meta, about("meta", s, b.ID)),
-			micros(b.CreatedAt), micros(b.ExpiresAt), bit(strict)}
+		return append(append([]any{sub.seal([]byte(b.Thread), about("thread", s, ""))}, sub.kept(s, b)...), bit(strict))
 	}, result: nothing, blind: true})
 	return err
 }
@@ -28,7 +33,11 @@ func (db *DB) Put(ctx context.Context, scope tenet.Scope, b tenet.Blob, strict b
 // Get implements store.Threads.
 func (db *DB) Get(ctx context.Context, scope tenet.Scope, thread, id string) (tenet.Blob, error) {
 	const op = "get"
-	bs, err := db.versions(ctx, op, scope, thread, id, "", 1)
+	what, args := "newest", []any(nil)
+	if id != "" {
+		what, args = "named", []any{id}
+	}
+	bs, err := db.versions(ctx, op, scope, thread, what, 1, args...)
 	if err == nil && len(bs) == 0 {
 		err = absent(op, "version")
 	}
@@ -44,16 +53,19 @@ func (db *DB) List(ctx context.Context, scope tenet.Scope, thread, after string,
 	if limit < 0 {
 		return nil, invalid(op, "a negative limit")
 	}
-	return db.versions(ctx, op, scope, thread, "", after, limit)
+	if after == "" {
+		return db.versions(ctx, op, scope, thread, "newest", limit)
+	}
+	return db.versions(ctx, op, scope, thread, "after", limit, after)
 }
 
-func (db *DB) versions(ctx context.Context, op string, scope tenet.Scope, thread, id, after string, limit int) ([]tenet.Blob, error) {
+func (db *DB) versions(ctx context.Context, op string, scope tenet.Scope, thread, what string, limit int, args ...any) ([]tenet.Blob, error) {
 	p, err := db.place(op, scope)
 	if err != nil {
 		return nil, err
 	}
 	s := db.thread(p, thread)
-	r, err := db.run(ctx, op, "versions", p.tag, p.u, s, id, after, limit)
+	r, err := db.run(ctx, op, "versions", p.tag, append([]any{p.u, s, what, limit}, args...)...)
 	if err != nil || len(r) == 3 {
 		return nil, err
 	}

@@ -14,11 +14,7 @@ for _, s in ipairs(call('SRANDMEMBER', key('x', u), some)) do
   call('SREM', key('x', u), s)
   gone = gone + 1
 end
-for _, s in ipairs(call('SRANDMEMBER', key('y', u), some)) do
-  for _, id in ipairs(call('ZRANGE', key('to', s), 0, -1)) do call('ZREM', versions, s .. id) end
-  call('DEL', key('t', s), key('to', s))
-  call('SREM', key('y', u), s)
-end
-local more = call('SCARD', key('x', u)) + call('SCARD', key('y', u))
+for _, s in ipairs(call('HRANDFIELD', key('y', u), some)) do drop(u, s) end
+local more = call('SCARD', key('x', u)) + call('HLEN', key('y', u))
 if more == 0 then call('DEL', key('u', u), key('m', u), key('x', u), key('y', u), key('ru', u)) end
 return {gone, more}

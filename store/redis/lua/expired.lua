@@ -3,8 +3,6 @@ local now, width = arg(), tonumber(arg())
 local all = call('ZRANGEBYSCORE', versions, '-inf', now, 'LIMIT', 0, 100)
 for _, m in ipairs(all) do
   local s, id = string.sub(m, 1, width), string.sub(m, width + 1)
-  call('HDEL', key('t', s), id)
-  call('ZREM', key('to', s), id)
-  call('ZREM', versions, m)
+  unshelve(s, id)
 end
 return #all

@@ -79,3 +79,38 @@ local function forget_receipts(s, t)
   call('SREM', key('ru', t.u), s)
   call('SREM', key('rt', t.T), s)
 end
+
+-- Versions of a thread are kept three times over: by id with what they hold (n,
+-- parent, print, data, meta, made, expires), in the order in which they came,
+-- and by the bytes of their ids.
+local function shelve(s, id, rest)
+  local newest = call('ZREVRANGE', key('to', s), 0, 0, 'WITHSCORES')
+  local n = tonumber(newest[2] or '0') + 1
+  table.insert(rest, 1, string.format('%.0f', n))
+  call('HSET', key('t', s), id, cmsgpack.pack(rest))
+  call('ZADD', key('to', s), n, id)
+  call('ZADD', key('tl', s), 0, id)
+  if rest[7] ~= '' then call('ZADD', versions, rest[7], s .. id) else call('ZREM', versions, s .. id) end
+end
+
+local function unshelve(s, id)
+  call('ZREM', key('to', s), id)
+  call('ZREM', key('tl', s), id)
+  call('ZREM', versions, s .. id)
+  return call('HDEL', key('t', s), id)
+end
+
+local function version(s, id)
+  local b = call('HGET', key('t', s), id)
+  if not b then return nil end
+  local e = cmsgpack.unpack(b)
+  return {id, e[2], e[4], e[5], e[6], e[7]}
+end
+
+local function drop(u, s)
+  local ids = call('ZRANGE', key('to', s), 0, -1)
+  for _, id in ipairs(ids) do call('ZREM', versions, s .. id) end
+  call('DEL', key('t', s), key('to', s), key('tl', s))
+  call('HDEL', key('y', u), s)
+  return #ids
+end

@@ -1,21 +1,20 @@
--- One version (id), the newest, or a page below one.
-local u, s, id, after, limit = arg(), arg(), arg(), arg(), tonumber(arg())
+-- Named versions, the newest, a page below one, or a page by the bytes of ids.
+local u, s, what, limit = arg(), arg(), arg(), tonumber(arg())
 local k = owner(u)
 if not k[1] then return {'ok', '', ''} end
 local out, ids = {'ok', k[1], k[2]}, {}
-if id ~= '' then
-  ids = {id}
-elseif after == '' then
-  if limit > 0 then ids = call('ZREVRANGE', key('to', s), 0, limit - 1) end
-else
-  local n = call('ZSCORE', key('to', s), after)
-  if n and limit > 0 then ids = call('ZREVRANGEBYSCORE', key('to', s), '(' .. n, '-inf', 'LIMIT', 0, limit) end
+if what == 'named' then
+  for i = 1, limit do ids[i] = arg() end
+elseif limit < 1 then
+  return out
+elseif what == 'newest' then
+  ids = call('ZREVRANGE', key('to', s), 0, limit - 1)
+elseif what == 'after' then
+  local n = call('ZSCORE', key('to', s), arg())
+  if n then ids = call('ZREVRANGEBYSCORE', key('to', s), '(' .. n, '-inf', 'LIMIT', 0, limit) end
+elseif what == 'prefix' then
+  local high, low = arg(), arg()
+  ids = call('ZREVRANGEBYLEX', key('tl', s), high, low, 'LIMIT', 0, limit)
 end
-for _, v in ipairs(ids) do
-  local b = call('HGET', key('t', s), v)
-  if b then
-    local e = cmsgpack.unpack(b)
-    out[#out + 1] = {v, e[2], e[4], e[5], e[6], e[7]}
-  end
-end
+for _, id in ipairs(ids) do out[#out + 1] = version(s, id) end
 return out
