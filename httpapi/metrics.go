@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"context"
 	"net/http"
 	"strconv"
 	"time"
@@ -56,12 +57,22 @@ var (
 	supersDesc   = prometheus.NewDesc("tenet_supersessions_total", "Records that took the place of an older one.", nil, nil)
 	recallsDesc  = prometheus.NewDesc("tenet_recalls_total", "Recalls by whether they served at least one item.", []string{"served"}, nil)
 	deniedDesc   = prometheus.NewDesc("tenet_denied_total", "Attempts of known principals that were denied.", nil, nil)
+	creditedDesc = prometheus.NewDesc("tenet_recalls_credited_total", "Recalls of which an item was reported a success later, of the newest 4096.", nil, nil)
+	agreedDesc   = prometheus.NewDesc("tenet_corroborations_total", "Statements that agreed with a record that was there.", nil, nil)
+	windowsDesc  = prometheus.NewDesc("tenet_extracted_windows_total", "Windows of a conversation that were extracted, by whether they gave a fact or a note.", []string{"yield"}, nil)
+	failuresDesc = prometheus.NewDesc("tenet_consolidation_failures_total", "Attempts to consolidate a session that failed.", nil, nil)
+	givenUpDesc  = prometheus.NewDesc("tenet_consolidation_given_up_total", "Sessions that were given up after the last attempt.", nil, nil)
+	visibleDesc  = prometheus.NewDesc("tenet_write_to_visible_seconds", "From a message's record to its turn in durable memory.", nil, nil)
+	queueDesc    = prometheus.NewDesc("tenet_queue_sessions", "Sessions that are not consolidated to the end, of all tenants: due, waiting (not due yet), dead (given up).", []string{"state"}, nil)
+	failingDesc  = prometheus.NewDesc("tenet_queue_failing_sessions", "Of the due and the waiting, those whose last attempt failed.", nil, nil)
+	ageDesc      = prometheus.NewDesc("tenet_queue_age_seconds", "How long the session that has been due longest has been due.", nil, nil)
 	lagDesc      = prometheus.NewDesc("tenet_consolidation_lag_seconds", "How long the session consolidated last had been due.", nil, nil)
 )
 
 // Describe implements prometheus.Collector.
 func (engine) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{verdictsDesc, supersDesc, recallsDesc, deniedDesc, lagDesc} {
+	for _, d := range []*prometheus.Desc{verdictsDesc, supersDesc, recallsDesc, deniedDesc, lagDesc, creditedDesc, agreedDesc, windowsDesc,
+		failuresDesc, givenUpDesc, visibleDesc, queueDesc, failingDesc, ageDesc} {
 		ch <- d
 	}
 }
@@ -72,16 +83,43 @@ func (e engine) Collect(ch chan<- prometheus.Metric) {
 	count := func(d *prometheus.Desc, n uint64, labels ...string) {
 		ch <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, float64(n), labels...)
 	}
-	var superseded uint64
+	var superseded, agreed uint64
 	for _, v := range c.Verdicts {
 		count(verdictsDesc, v.N, v.Outcome.String(), string(v.Code))
 		if v.Outcome == tenet.Superseded {
 			superseded += v.N
 		}
+		if v.Outcome == tenet.Corroborated {
+			agreed += v.N
+		}
 	}
 	count(supersDesc, superseded)
+	count(agreedDesc, agreed)
 	count(recallsDesc, c.Served, "true")
 	count(recallsDesc, c.Recalls-c.Served, "false")
+	count(creditedDesc, c.Credited)
 	count(deniedDesc, c.Denied)
-	ch <- prometheus.MustNewConstMetric(lagDesc, prometheus.GaugeValue, c.Lag.Seconds())
+	p := c.Pipeline
+	count(windowsDesc, p.Stretches-p.Barren, "some")
+	count(windowsDesc, p.Barren, "none")
+	count(failuresDesc, p.Failures)
+	count(givenUpDesc, p.GivenUp)
+	within := map[float64]uint64{}
+	for i, b := range memory.LagBounds() {
+		within[b.Seconds()] = p.Lags[i]
+	}
+	ch <- prometheus.MustNewConstHistogram(visibleDesc, p.LagN, p.LagSum.Seconds(), within)
+	gauge := func(d *prometheus.Desc, v float64, labels ...string) {
+		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
+	}
+	gauge(lagDesc, c.Lag.Seconds())
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+	defer cancel()
+	if b, err := e.m.Backlog(ctx); err == nil { // a store that is away must not cost the other numbers
+		gauge(queueDesc, float64(b.Due), "due")
+		gauge(queueDesc, float64(b.Waiting), "waiting")
+		gauge(queueDesc, float64(b.Dead), "dead")
+		gauge(failingDesc, float64(b.Failing))
+		gauge(ageDesc, b.Age.Seconds())
+	}
 }

@@ -315,6 +315,9 @@ func (m *Memory) elevate(ctx context.Context, by tenet.Principal, k gate.Case, j
 	if err != nil {
 		return tenet.Verdict{}, err
 	}
+	if !applied[0].Replayed {
+		m.counts.verdict(applied[0].Verdict)
+	}
 	return applied[0].Verdict, nil
 }
 

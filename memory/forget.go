@@ -64,6 +64,9 @@ func (m *Memory) Outcomes(ctx context.Context, by tenet.Principal, scope tenet.S
 	}
 	return onceOnly(ctx, by, now, func(ctx context.Context) error {
 		_, err := m.ledger.Apply(ctx, []gate.Decision{d}, nil)
+		if err == nil && success {
+			m.counts.credited.Add(m.counts.recalled.credit(scope, ids))
+		}
 		return err
 	})
 }

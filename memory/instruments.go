@@ -2,10 +2,14 @@ package memory
 
 import (
 	"context"
+	"regexp"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/tenet-memory/tenet"
+	"github.com/tenet-memory/tenet/gate"
 )
 
 // Pipeline counts what consolidation did since the engine was opened.
@@ -20,7 +24,20 @@ type Pipeline struct {
 	// memory: of the last batch, and the longest so far.
 	Visible    time.Duration `json:"visible"`
 	VisibleMax time.Duration `json:"visible_max"`
+	// Lags are the same of every batch: how many were within each of LagBounds,
+	// how many there were, and their sum.
+	Lags   [len(lagBounds)]uint64 `json:"lags"`
+	LagN   uint64                 `json:"lag_n"`
+	LagSum time.Duration          `json:"lag_sum"`
 }
+
+var lagBounds = [...]time.Duration{
+	100 * time.Millisecond, 250 * time.Millisecond, 500 * time.Millisecond, time.Second, 2 * time.Second, 5 * time.Second,
+	15 * time.Second, time.Minute, 5 * time.Minute, time.Hour,
+}
+
+// LagBounds are the bounds of Pipeline.Lags.
+func LagBounds() []time.Duration { return slices.Clone(lagBounds[:]) }
 
 // pipeline is Pipeline behind a lock.
 type pipeline struct {
@@ -64,6 +81,13 @@ func (p *pipeline) visible(recorded, now time.Time) {
 	p.add(func(n *Pipeline) {
 		n.Visible = now.Sub(recorded)
 		n.VisibleMax = max(n.VisibleMax, n.Visible)
+		n.LagN++
+		n.LagSum += n.Visible
+		for i, b := range lagBounds {
+			if n.Visible <= b {
+				n.Lags[i]++
+			}
+		}
 	})
 }
 
@@ -80,6 +104,25 @@ type Stats struct {
 	First         time.Time `json:"first,omitzero"`
 	Last          time.Time `json:"last,omitzero"`
 
+	// Windows were extracted, and Barren of them gave neither fact nor note.
+	Windows uint64 `json:"windows"`
+	Barren  uint64 `json:"barren"`
+
+	// Recalls of sessions that write this scope, as their receipts have them:
+	// how many there are, served at least one item, and had one that is still
+	// believed reported a success later. The shares are of Recalls.
+	Recalls  int     `json:"recalls"`
+	Served   int     `json:"served"`
+	Credited int     `json:"credited"`
+	HitRate  float64 `json:"hit_rate"`
+	Useful   float64 `json:"useful_rate"`
+
+	// Lag is how long after it was recorded a turn was in durable memory, of the
+	// newest turns whose message is still there.
+	Lag    time.Duration `json:"lag_median"`
+	LagMax time.Duration `json:"lag_max"`
+	LagOf  int           `json:"lag_of"`
+
 	// Of the tenant's queue, as far as the operator may reach.
 	Waiting  int           `json:"waiting"`
 	Failing  int           `json:"failing"`
@@ -87,14 +130,25 @@ type Stats struct {
 	QueueAge time.Duration `json:"queue_age"` // how long the oldest due session has been due
 }
 
-// Stats counts the scope's entries and the queue.
+// Stats counts the scope's entries, its recalls and the queue.
 func (o *Operator) Stats(ctx context.Context) (Stats, error) {
 	s := Stats{Actions: map[string]uint64{}, Outcomes: map[string]uint64{}, Codes: map[string]uint64{}}
-	const page = 1000
-	for from := uint64(1); ; from += page {
-		es, err := o.m.ledger.Audit(ctx, o.scope, from, page)
-		if err != nil {
+	for _, part := range []func(context.Context, *Stats) error{o.countEntries, o.countWindows, o.countRecalls, o.countLags, o.countQueue} {
+		if err := part(ctx, &s); err != nil {
 			return s, err
+		}
+	}
+	return s, nil
+}
+
+// statsPage is how much is read at a time.
+const statsPage = 1000
+
+func (o *Operator) countEntries(ctx context.Context, s *Stats) error {
+	for from := uint64(1); ; from += statsPage {
+		es, err := o.m.ledger.Audit(ctx, o.scope, from, statsPage)
+		if err != nil {
+			return err
 		}
 		for _, e := range es {
 			if s.Entries++; s.Entries == 1 {
@@ -102,6 +156,9 @@ func (o *Operator) Stats(ctx context.Context) (Stats, error) {
 			}
 			s.Last = e.At
 			s.Actions[e.Action]++
+			if e.Action == gate.Stage.String() && !strings.HasPrefix(e.Actor, tenet.Operator.String()+":") {
+				s.Windows++ // the others are stretches that an operator dropped
+			}
 			if e.Outcome != 0 {
 				s.Outcomes[e.Outcome.String()]++
 			}
@@ -109,7 +166,7 @@ func (o *Operator) Stats(ctx context.Context) (Stats, error) {
 				s.Codes[string(c)]++
 			}
 		}
-		if len(es) < page {
+		if len(es) < statsPage {
 			break
 		}
 	}
@@ -117,11 +174,109 @@ func (o *Operator) Stats(ctx context.Context) (Stats, error) {
 	if kept := s.Outcomes[tenet.Stored.String()] + superseded + agreed; kept > 0 {
 		s.Supersession, s.Corroboration = float64(superseded)/float64(kept), float64(agreed)/float64(kept)
 	}
-	now := o.m.now()
-	for skip := 0; ; skip += page {
-		all, err := o.m.sessions.Waiting(ctx, o.scope.Tenant(), skip, page)
+	return nil
+}
+
+// extracted is the shape of an id that candidateID makes; all of one window
+// share the first group.
+var extracted = regexp.MustCompile(`^([0-9a-f]{12}-[0-9a-f]{20})-[0-9]{4,}$`)
+
+// countWindows finds the windows that gave a fact or a note: each has a verdict
+// whose id names its window.
+func (o *Operator) countWindows(ctx context.Context, s *Stats) error {
+	gave := map[string]bool{}
+	for after := tenet.CandidateID(""); ; {
+		vs, err := o.m.ledger.Verdicts(ctx, o.scope, "", after, statsPage)
 		if err != nil {
-			return s, err
+			return err
+		}
+		for _, v := range vs {
+			if m := extracted.FindStringSubmatch(string(v.Candidate)); m != nil && v.Tier != tenet.TierEpisode {
+				gave[m[1]] = true
+			}
+		}
+		if len(vs) < statsPage {
+			break
+		}
+		after = vs[len(vs)-1].Candidate
+	}
+	s.Barren = s.Windows - min(s.Windows, uint64(len(gave)))
+	return nil
+}
+
+func (o *Operator) countRecalls(ctx context.Context, s *Stats) error {
+	m := o.m
+	if m.cfg.Instruments == nil {
+		return nil
+	}
+	rs, err := m.cfg.Instruments.Receipted(ctx, o.scope, time.Time{})
+	if err != nil {
+		return err
+	}
+	credited := map[tenet.RecordID]time.Time{}
+	if m.cfg.Retention != nil {
+		uses, err := m.cfg.Retention.Uses(ctx, o.scope, m.cfg.Forget.WorthHalfLife, m.now())
+		if err != nil {
+			return err
+		}
+		for _, u := range uses {
+			credited[u.Record.ID] = u.CreditedAt
+		}
+	}
+	for _, r := range rs {
+		s.Recalls++
+		if len(r.Recalled) > 0 {
+			s.Served++
+		}
+		if slices.ContainsFunc(r.Recalled, func(id tenet.RecordID) bool { return credited[id].After(r.At) }) {
+			s.Credited++
+		}
+	}
+	if s.Recalls > 0 {
+		s.HitRate, s.Useful = float64(s.Served)/float64(s.Recalls), float64(s.Credited)/float64(s.Recalls)
+	}
+	return nil
+}
+
+// lagged is of how many turns the lag is looked up.
+const lagged = 200
+
+func (o *Operator) countLags(ctx context.Context, s *Stats) error {
+	ch, err := o.m.ledger.Changes(ctx, o.scope, 0)
+	if err != nil {
+		return err
+	}
+	turns := slices.DeleteFunc(ch.Added, func(r tenet.Record) bool { return r.Tier != tenet.TierEpisode || r.Message == "" })
+	turns = turns[max(0, len(turns)-lagged):]
+	known := map[tenet.MessageID]time.Time{}
+	var ids []tenet.MessageID
+	for _, r := range turns {
+		known[r.Message] = r.Known.From
+		ids = append(ids, r.Message)
+	}
+	ms, err := o.m.sessions.Cited(ctx, o.scope, ids)
+	if err != nil {
+		return err
+	}
+	var lags []time.Duration
+	for _, msg := range ms {
+		if at := known[msg.ID]; !msg.RecordedAt.IsZero() && !at.Before(msg.RecordedAt) {
+			lags = append(lags, at.Sub(msg.RecordedAt))
+		}
+	}
+	if s.LagOf = len(lags); s.LagOf > 0 {
+		slices.Sort(lags)
+		s.Lag, s.LagMax = lags[len(lags)/2], lags[len(lags)-1]
+	}
+	return nil
+}
+
+func (o *Operator) countQueue(ctx context.Context, s *Stats) error {
+	now := o.m.now()
+	for skip := 0; ; skip += statsPage {
+		all, err := o.m.sessions.Waiting(ctx, o.scope.Tenant(), skip, statsPage)
+		if err != nil {
+			return err
 		}
 		for _, w := range all {
 			if !o.by.MayReach(w.Scope) {
@@ -138,8 +293,89 @@ func (o *Operator) Stats(ctx context.Context) (Stats, error) {
 				s.QueueAge = max(s.QueueAge, now.Sub(w.DueAt))
 			}
 		}
-		if len(all) < page {
-			return s, nil
+		if len(all) < statsPage {
+			return nil
 		}
 	}
+}
+
+// Backlog are numbers about the queue of all tenants.
+type Backlog struct {
+	Due     int `json:"due"`
+	Waiting int `json:"waiting"` // not due yet
+	Failing int `json:"failing"` // of both
+	Dead    int `json:"dead"`
+	// Age is how long the session that has been due longest has been due.
+	Age time.Duration `json:"age"`
+}
+
+// Backlog counts what consolidation has not come to. It is Unavailable when
+// the session store does not count.
+func (m *Memory) Backlog(ctx context.Context) (Backlog, error) {
+	if m.cfg.Instruments == nil {
+		return Backlog{}, tenet.Errorf(tenet.Unavailable, "backlog", "the session store does not count")
+	}
+	now := m.now()
+	b, err := m.cfg.Instruments.Backlog(ctx, now)
+	out := Backlog{Due: b.Due, Waiting: b.Waiting, Failing: b.Failing, Dead: b.Dead}
+	if !b.Oldest.IsZero() {
+		out.Age = now.Sub(b.Oldest)
+	}
+	return out, err
+}
+
+// recallsKept is how many recalls a later outcome is matched with.
+const recallsKept = 4096
+
+// recallLog remembers what the newest recalls served, by number, so that an
+// outcome finds those that it credits.
+type recallLog struct {
+	mu   sync.Mutex
+	n    uint64
+	ring [recallsKept]struct {
+		items    []servedItem
+		credited bool
+	}
+	in map[servedItem][]uint64 // the recalls that served it, oldest first
+}
+
+type servedItem struct {
+	scope tenet.Scope
+	id    tenet.RecordID
+}
+
+func (l *recallLog) add(hits []Recalled) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.in == nil {
+		l.in = map[servedItem][]uint64{}
+	}
+	slot := &l.ring[l.n%recallsKept]
+	for _, it := range slot.items { // the recall that goes is the oldest of each
+		if l.in[it] = l.in[it][1:]; len(l.in[it]) == 0 {
+			delete(l.in, it)
+		}
+	}
+	slot.items, slot.credited = nil, false
+	for _, h := range hits {
+		it := servedItem{h.Scope, h.ID}
+		slot.items = append(slot.items, it)
+		l.in[it] = append(l.in[it], l.n)
+	}
+	l.n++
+}
+
+// credit returns how many recalls are credited that were not before.
+func (l *recallLog) credit(scope tenet.Scope, ids []tenet.RecordID) (n uint64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, id := range ids {
+		for _, at := range l.in[servedItem{scope, id}] {
+			if slot := &l.ring[at%recallsKept]; !slot.credited {
+				slot.credited = true
+				n++
+			}
+		}
+	}
+	return n
 }

@@ -104,6 +104,9 @@ type Config struct {
 	// served. Default: Ledger and Sessions, when they can.
 	Retention store.Retention
 	Servings  store.Servings
+	// Instruments counts what waits and what was served. Default: Sessions, when
+	// they can; without it those numbers are left out.
+	Instruments store.Instruments
 	// Forget is the policy of forgetting. Default: forget.DefaultParams.
 	Forget *forget.Params
 	// EntryBudget is how many notes, episodes and documents a person's scope
@@ -166,6 +169,7 @@ func Open(_ context.Context, c Config) (*Memory, error) {
 	portOr(&c.Vectors, c.Ledger)
 	portOr(&c.Retention, c.Ledger)
 	portOr(&c.Servings, c.Sessions)
+	portOr(&c.Instruments, c.Sessions)
 	orElse(&c.EntryBudget, 20_000)
 	if c.Forget == nil {
 		p := forget.DefaultParams()

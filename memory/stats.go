@@ -12,7 +12,9 @@ import (
 
 // counts are what the engine counted since it was opened.
 type counts struct {
-	recalls, served, denied atomic.Uint64
+	recalls, served, credited, denied atomic.Uint64
+
+	recalled recallLog
 
 	pipeline pipeline
 	spoken   atomic.Int64 // when somebody last used a session, in nanoseconds: background work gives way
@@ -32,7 +34,8 @@ type verdictKind struct {
 // They name no tenant, subject or session.
 type Counts struct {
 	Recalls  uint64         `json:"recalls"`
-	Served   uint64         `json:"served"` // recalls that served at least one item
+	Served   uint64         `json:"served"`   // recalls that served at least one item
+	Credited uint64         `json:"credited"` // recalls of which an item was reported a success later
 	Denied   uint64         `json:"denied"`
 	Verdicts []VerdictCount `json:"verdicts"`
 	// Lag is how long the session that was consolidated last had been due.
@@ -50,7 +53,7 @@ type VerdictCount struct {
 // Counts returns the numbers as they stand.
 func (m *Memory) Counts() Counts {
 	c := &m.counts
-	out := Counts{Pipeline: c.pipeline.read(), Recalls: c.recalls.Load(), Served: c.served.Load(), Denied: c.denied.Load()}
+	out := Counts{Pipeline: c.pipeline.read(), Recalls: c.recalls.Load(), Served: c.served.Load(), Credited: c.credited.Load(), Denied: c.denied.Load()}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	out.Lag = c.lag
@@ -60,12 +63,17 @@ func (m *Memory) Counts() Counts {
 	return out
 }
 
-func (c *counts) recall(found int) {
+func (c *counts) recall(hits []Recalled) {
 	c.recalls.Add(1)
-	if found > 0 {
+	if len(hits) > 0 {
 		c.served.Add(1)
+		c.recalled.add(hits)
 	}
 }
+
+// verdictKinds bounds the outcomes and codes that are told apart: a tenant's
+// own rules have codes of their own.
+const verdictKinds = 256
 
 func (c *counts) verdict(v tenet.Verdict) {
 	k := verdictKind{outcome: v.Outcome}
@@ -76,6 +84,9 @@ func (c *counts) verdict(v tenet.Verdict) {
 	defer c.mu.Unlock()
 	if c.verdicts == nil {
 		c.verdicts = map[verdictKind]uint64{}
+	}
+	if _, known := c.verdicts[k]; !known && len(c.verdicts) >= verdictKinds {
+		k.code = "OTHER"
 	}
 	c.verdicts[k]++
 }

@@ -2,9 +2,7 @@ package main
 
 import (
 	"fmt"
-	"sort"
 	"strconv"
-	"time"
 
 	"github.com/tenet-memory/tenet"
 	"github.com/tenet-memory/tenet/memory"
@@ -125,23 +123,8 @@ func (jobsStatsCmd) Run(a *app) error {
 	}
 	return a.print(s, func() {
 		a.printf("%d entries from %s to %s\n", s.Entries, stamp(s.First), stamp(s.Last))
-		a.counted("actions", s.Actions)
-		a.counted("outcomes", s.Outcomes)
-		a.counted("codes", s.Codes)
-		a.printf("superseded %.3f and corroborated %.3f of what was kept\n", s.Supersession, s.Corroboration)
-		a.printf("queue: %d waiting, %d failing, %d given up; the oldest has been due for %s\n", s.Waiting, s.Failing, s.Dead, s.QueueAge.Round(time.Second))
+		a.counts(s)
 	})
-}
-
-func (a *app) counted(what string, n map[string]uint64) {
-	names := make([]string, 0, len(n))
-	for name := range n {
-		names = append(names, name)
-	}
-	sort.Strings(names)
-	for _, name := range names {
-		a.printf("  %-9s %-28s %d\n", what, name, n[name])
-	}
 }
 
 type conflictsCmd struct {

@@ -4,8 +4,10 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/tenet-memory/tenet"
+	"github.com/tenet-memory/tenet/memory"
 )
 
 // statsCmd counts what one scope holds and what was decided in it. A running
@@ -13,15 +15,12 @@ import (
 type statsCmd struct{}
 
 type scopeStats struct {
-	Scope     tenet.Scope    `json:"scope"`
-	Facts     int            `json:"facts"`
-	FactBytes int            `json:"fact_bytes"`
-	Documents int            `json:"documents"`
-	Entries   int            `json:"entries"`
-	Held      int            `json:"held"` // open for release
-	Actions   map[string]int `json:"actions"`
-	Outcomes  map[string]int `json:"outcomes"`
-	Codes     map[string]int `json:"codes"`
+	Scope     tenet.Scope `json:"scope"`
+	Facts     int         `json:"facts"`
+	FactBytes int         `json:"fact_bytes"`
+	Documents int         `json:"documents"`
+	Held      int         `json:"held"` // open for release
+	memory.Stats
 }
 
 // statsPage is how much is read at a time.
@@ -44,7 +43,10 @@ func (statsCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	s := scopeStats{Scope: scope, Actions: map[string]int{}, Outcomes: map[string]int{}, Codes: map[string]int{}}
+	s := scopeStats{Scope: scope}
+	if s.Stats, err = o.Stats(a.ctx); err != nil {
+		return err
+	}
 	facts, err := m.Facts(a.ctx, by, tenet.AsOf{}, scope)
 	if err != nil {
 		return err
@@ -64,9 +66,6 @@ func (statsCmd) Run(a *app) error {
 		}
 		after = ds[len(ds)-1].Path
 	}
-	if err := s.audit(a, o); err != nil {
-		return err
-	}
 	for after := tenet.CandidateID(""); ; {
 		hs, err := o.Held(a.ctx, after, statsPage)
 		if err != nil {
@@ -84,39 +83,25 @@ func (statsCmd) Run(a *app) error {
 	}
 	return a.print(s, func() {
 		a.printf("%s: %d facts (%d bytes), %d documents, %d entries, %d held\n", printable(scope.Subject().String()), s.Facts, s.FactBytes, s.Documents, s.Entries, s.Held)
-		for _, m := range []struct {
-			name string
-			n    map[string]int
-		}{{"actions", s.Actions}, {"outcomes", s.Outcomes}, {"codes", s.Codes}} {
-			line := ""
-			for _, k := range slices.Sorted(maps.Keys(m.n)) {
-				line += fmt.Sprintf(" %s %d", k, m.n[k])
-			}
-			a.printf("%-9s%s\n", m.name, dash(line))
-		}
+		a.counts(s.Stats)
 	})
 }
 
-// audit counts the entries of the scope's chain.
-func (s *scopeStats) audit(a *app, o reviewer) error {
-	for from := uint64(1); ; {
-		es, err := o.Audit(a.ctx, from, statsPage)
-		if err != nil {
-			return err
+// counts prints what stats of the pipeline and of recall say.
+func (a *app) counts(s memory.Stats) {
+	for _, m := range []struct {
+		name string
+		n    map[string]uint64
+	}{{"actions", s.Actions}, {"outcomes", s.Outcomes}, {"codes", s.Codes}} {
+		line := ""
+		for _, k := range slices.Sorted(maps.Keys(m.n)) {
+			line += fmt.Sprintf(" %s %d", k, m.n[k])
 		}
-		for _, e := range es {
-			s.Entries++
-			s.Actions[e.Action]++
-			if e.Outcome != 0 {
-				s.Outcomes[e.Outcome.String()]++
-			}
-			for _, c := range e.Codes {
-				s.Codes[string(c)]++
-			}
-		}
-		if len(es) < statsPage {
-			return nil
-		}
-		from = es[len(es)-1].Seq + 1
+		a.printf("%-9s%s\n", m.name, dash(line))
 	}
+	a.printf("kept      superseded %.3f, corroborated %.3f\n", s.Supersession, s.Corroboration)
+	a.printf("extracted %d windows, %d without a fact or note\n", s.Windows, s.Barren)
+	a.printf("recalls   %d, %.3f served something, %.3f were credited later\n", s.Recalls, s.HitRate, s.Useful)
+	a.printf("visible   after %s (median of %d turns), at most %s\n", s.Lag.Round(time.Millisecond), s.LagOf, s.LagMax.Round(time.Millisecond))
+	a.printf("queue     %d waiting, %d failing, %d given up; the oldest has been due for %s\n", s.Waiting, s.Failing, s.Dead, s.QueueAge.Round(time.Second))
 }

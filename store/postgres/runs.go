@@ -229,6 +229,6 @@ func (db *DB) DeleteSession(ctx context.Context, scope tenet.Scope, id tenet.Ses
 		// The row stays as a spent id. The fence moves, so that a worker that
 		// consolidates it now can't acknowledge.
 		return c.exec(`UPDATE tenet.sessions SET ended_at = CASE WHEN ended_at = $1 THEN $2 ELSE ended_at END, consolidated = length,
-			due_at = $3, worker = '', fence = fence + 1 WHERE sid = $4 AND scope = $5`, int64(noStart), start(at), int64(noEnd), r.sid, r.subject.id)
+			due_at = $3, attempts = 0, last_code = '', worker = '', fence = fence + 1 WHERE sid = $4 AND scope = $5`, int64(noStart), start(at), int64(noEnd), r.sid, r.subject.id)
 	})
 }

@@ -208,7 +208,7 @@ func TestBrokenSessionsAreNoticed(t *testing.T) {
 		{"an ack drops all proposals", clerk{acked: func(c *conversation, _ store.Ack) { c.proposals = nil }}, "ProposalsSurviveUntilAcked"},
 		{"an acknowledged session stays due", clerk{acked: func(c *conversation, a store.Ack) { c.DueAt = a.Now }}, "AckedOnce"},
 		{"what is parked is due at once", clerk{ack: func(_ *Oracle, _ *conversation, _ *store.Lease, a *store.Ack) { a.Park = false }}, "ParkedStaysParked"},
-		{"what failed is not told apart", clerk{acked: func(c *conversation, _ store.Ack) { c.Attempts = 0 }}, "WaitingListsFailuresFirst"},
+		{"what failed is not told apart", clerk{acked: func(c *conversation, _ store.Ack) { c.Attempts = 0 }}, "WaitingListsFailuresFirst TheBacklogIsCounted"},
 		{"nothing is swept", clerk{idle: true}, "SweepEndsAndRemoves"},
 		{"the sweep removes what nobody consolidated", clerk{sweep: func(c *conversation) { c.Consolidated = c.Length }}, "TTLNeverRemovesUnconsolidated"},
 	} {

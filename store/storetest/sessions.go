@@ -41,6 +41,7 @@ var sessionClauses = []clause{
 	{"TTLNeverRemovesUnconsolidated", ttlNeverRemovesUnconsolidated},
 	{"ParkedStaysParked", parkedStaysParked},
 	{"WaitingListsFailuresFirst", waitingListsFailuresFirst},
+	{"TheBacklogIsCounted", theBacklogIsCounted},
 }
 
 // desk is a fresh session store, with a clock that only moves when told.
