@@ -32,11 +32,12 @@ const (
 	Ask    Kind = 11 // nothing is written but the entry: a user is asked to confirm a hold
 	Revoke Kind = 12 // close what came from a tainted source and put back what it had pushed out
 	Bar    Kind = 13 // leave tombstones: statements that are not to be learned again
+	Erase  Kind = 14 // remove a selection with all that hangs on it; only store.Eraser applies it
 
 	Access Kind = 20 // an API key is made, gets a new secret or another expiry, or is revoked
 )
 
-var kindNames = [...]string{"", "admit", "refuse", "end", "retract", "stage", "settle", "expire", "deny", "stats", "dormancy", "ask", "revoke", "bar", Access: "access"}
+var kindNames = [...]string{"", "admit", "refuse", "end", "retract", "stage", "settle", "expire", "deny", "stats", "dormancy", "ask", "revoke", "bar", "erase", Access: "access"}
 
 func (k Kind) String() string {
 	if int(k) < len(kindNames) && kindNames[k] != "" {
@@ -90,7 +91,8 @@ type Plan struct {
 	Tally     *Tally              // Stats
 	Rests     []Rest              // Dormancy
 	Aged      []tenet.CandidateID // Expire: refused candidates whose sealed text goes
-	Tombs     []Tombstone         // Settle that discards, Bar, and what erases
+	Tombs     []Tombstone         // Settle that discards, and Bar
+	Erase     *Selection          // Erase
 	Key       *tenet.Key          // Access: the key as it is from now on
 }
 
@@ -123,7 +125,9 @@ type Query struct {
 	// can't be touched by a statement that starts there.
 	Since time.Time
 	// Statement is looked up among the scope's tombstones; see Fingerprint.
+	// Sources are what the candidate rests on, looked up there too.
 	Statement string
+	Sources   []string
 	// Pace is counted over the scope's last entries.
 	Pace PaceQuery
 }
@@ -159,8 +163,11 @@ type Settlement struct {
 
 // Staged is one consolidated stretch of a session.
 type Staged struct {
-	Session    tenet.SessionID
-	From, To   int64 // message positions (From, To]; the cursor must be at From
+	Session  tenet.SessionID
+	From, To int64 // message positions (From, To]; the cursor must be at From
+	// Since is when the first message of the stretch was recorded: a subject
+	// that was erased after it takes no part of it. Zero: not known.
+	Since      time.Time
 	Candidates []tenet.Candidate
 	// Cited are the messages that the candidates cite, kept with them until
 	// they are judged: the session's log may be gone by then.

@@ -375,7 +375,7 @@ func (g *rulebook) judge(c Case, up *elevation) (Decision, error) {
 		p.Insert, p.Close, p.Agree = nil, nil, nil
 		if c.Candidate.Op == tenet.OpAssert {
 			// What the tombstones say may turn a hold into a rejection.
-			p.Needs = Needs{Query: Query{Statement: asked.Statement, Pace: asked.Pace}, Blocked: c.State.Blocked, Over: over}
+			p.Needs = Needs{Query: Query{Statement: asked.Statement, Sources: asked.Sources, Pace: asked.Pace}, Blocked: c.State.Blocked, Over: over}
 		} else { // "nothing to end" holds for this state only
 			p.Needs.Grows, p.Needs.Limits = Usage{}, Limits{}
 		}

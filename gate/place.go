@@ -16,6 +16,7 @@ func (g *rulebook) query(c Case) Query {
 	if c.Candidate.Op == tenet.OpAssert {
 		q.Statement = c.fingerprint
 	}
+	q.Sources = sources(c.Candidate)
 	return q
 }
 

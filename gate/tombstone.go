@@ -30,7 +30,9 @@ const (
 // Block is what a scope's tombstones say about one statement; zero: nothing.
 type Block struct {
 	Rejected tenet.Label // the highest label that was rejected
-	Erased   time.Time   // the last erasure
+	Erased   time.Time   // the last erasure of the statement
+	Source   bool        // a message or session that it rests on was erased
+	Subject  time.Time   // the last erasure of all that the scope held
 }
 
 // Fingerprint is the canonical form under which tombstones know a statement:
@@ -57,6 +59,11 @@ func fingerprint(c tenet.Candidate) (string, bool) {
 // buried holds a statement against the tombstones of its scope.
 func buried(c Case, label tenet.Label) []Finding {
 	b := c.State.Blocked
+	// What rests on erased evidence is nobody's word any more, whatever it says
+	// and proposes.
+	if b.Source || !b.Subject.IsZero() && !spokenAfter(c, b.Subject) {
+		return []Finding{erased()}
+	}
 	if c.Candidate.Op != tenet.OpAssert {
 		return nil
 	}
@@ -69,7 +76,7 @@ func buried(c Case, label tenet.Label) []Finding {
 		if own && spokenAfter(c, b.Erased) {
 			fs = append(fs, note("tombstone", tenet.CodeRestated))
 		} else {
-			fs = append(fs, refusal("tombstone", tenet.CodeErased, reject))
+			fs = append(fs, erased())
 		}
 	}
 	return fs

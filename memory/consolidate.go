@@ -315,7 +315,7 @@ func (m *Memory) save(ctx context.Context, w window, shown []tenet.Message, cs [
 		c.ProposedBy, c.ProposedAt = extractorName(m.extract), m.now()
 	}
 	d, err := m.gate.StageBatch(s.Scope, gate.Staged{
-		Session: s.ID, From: w.cursor, To: w.messages[len(w.messages)-1].Seq, Candidates: cs, Cited: cited(shown, cs),
+		Session: s.ID, From: w.cursor, To: w.messages[len(w.messages)-1].Seq, Since: w.messages[0].RecordedAt, Candidates: cs, Cited: cited(shown, cs),
 	}, m.now())
 	if err != nil {
 		return err

@@ -159,6 +159,7 @@ type Written struct {
 	Rests           []gate.Rest         // in order of record id
 	Aged            []tenet.CandidateID // in order
 	Tombs           [][]byte            // TombDigest of each, in order of their digests
+	Erased          []ErasedMark        // in order of entry
 	Verdict         tenet.Verdict
 	RecordIDs       []string // the keys of Records, in order
 }
@@ -231,6 +232,14 @@ func EntryDigest(k DataKey, w Written) []byte {
 		d.str("tombstones")
 		for _, t := range w.Tombs {
 			d.bytes(t)
+		}
+	}
+	if len(w.Erased) > 0 {
+		d.str("erased")
+		for _, m := range w.Erased {
+			d.num(m.Seq)
+			d.num(m.Did)
+			d.bytes(m.Digest)
 		}
 	}
 	return d.Sum(nil)

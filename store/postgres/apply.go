@@ -27,6 +27,9 @@ func (db *DB) Apply(ctx context.Context, ds []gate.Decision, again store.Rejudge
 			return nil, invalid(op, "decisions of two scopes")
 		}
 		scope = d.Plan().Scope
+		if d.Plan().Kind == gate.Erase {
+			return nil, invalid(op, "an erasure is not applied but carried out")
+		}
 	}
 	if len(ds) == 0 {
 		return nil, nil
@@ -60,6 +63,7 @@ func (db *DB) Apply(ctx context.Context, ds []gate.Decision, again store.Rejudge
 // ledger is one scope under its lock.
 type ledger struct {
 	subject
+	db     *DB
 	c      conn
 	head   store.Head
 	facts  uint64 // the entry that last changed a fact
@@ -75,11 +79,16 @@ type ledger struct {
 var bg = context.Background()
 
 func (db *DB) open(c conn, scope tenet.Scope) (*ledger, error) {
-	l := &ledger{subject: subject{scope: scope}, c: c}
+	l := &ledger{subject: subject{scope: scope, master: db.master}, db: db, c: c}
 	for range 2 {
 		found, err := db.lock(c, l)
 		if err != nil || found {
 			return l, err
+		}
+		var base int64
+		if l.gone, base, err = db.goneAt(c, scope); err != nil || !l.gone.IsZero() {
+			l.head.Text = uint64(base)
+			return l, err // who was erased is entered again only by what came after
 		}
 		if _, err := db.enter(c, "apply", scope); err != nil {
 			return nil, err
@@ -93,18 +102,18 @@ func (db *DB) open(c conn, scope tenet.Scope) (*ledger, error) {
 func (db *DB) lock(c conn, l *ledger) (bool, error) {
 	scope := l.scope
 	var wrapped []byte
-	var last int64
-	err := c.row(bg, `SELECT s.scope, s.data_key, h.text, h.stats, h.audit, h.sleep, h.facts, h.staged, h.tombs, h.last_at, h.hash
+	var last, gone int64
+	err := c.row(bg, `SELECT s.scope, s.data_key, s.erased_at, h.text, h.stats, h.audit, h.sleep, h.facts, h.staged, h.tombs, h.last_at, h.hash
 		FROM tenet.subjects s JOIN tenet.heads h ON h.scope = s.scope WHERE s.tenant = $1 AND s.kind = $2 AND s.external_id = $3 FOR UPDATE OF h`,
 		[]any{scope.Tenant(), int64(scope.Subject().Kind()), scope.Subject().ID()},
-		&l.id, &wrapped, &l.head.Text, &l.head.Stats, &l.head.Audit, &l.head.Sleep, &l.facts, &l.staged, &l.tombs, &last, &l.hash)
+		&l.id, &wrapped, &gone, &l.head.Text, &l.head.Stats, &l.head.Audit, &l.head.Sleep, &l.facts, &l.staged, &l.tombs, &last, &l.hash)
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
 		return false, nil
 	case err != nil:
 		return false, err
 	}
-	l.lastAt = from(last)
+	l.lastAt, l.gone = from(last), since(gone)
 	l.wasFacts, l.wasAudit = l.facts, l.head.Audit
 	l.key, err = db.master.unwrap(l.id, wrapped)
 	return true, err
@@ -122,7 +131,7 @@ func (l *ledger) save() error {
 func (l *ledger) apply(i int, p gate.Plan, again store.Rejudge) (store.Applied, error) {
 	const op = "apply"
 	content := l.content(p)
-	was, err := l.ask(p, content != nil)
+	was, err := l.ask(p, content != nil && l.id != 0)
 	switch {
 	case err != nil:
 		return store.Applied{}, err
@@ -141,7 +150,7 @@ func (l *ledger) apply(i int, p gate.Plan, again store.Rejudge) (store.Applied, 
 		}
 		st, err := l.state(bg, l.c, p.Needs.Query, later(p.At, l.lastAt))
 		if err == nil {
-			st.Blocked, err = l.block(p.Needs.Query.Statement)
+			st.Blocked, err = l.block(p.Needs.Query)
 		}
 		if err == nil && !p.Needs.Query.Pace.IsZero() {
 			n := p.Needs.Query.Pace.Counter()
@@ -172,6 +181,9 @@ func (l *ledger) apply(i int, p gate.Plan, again store.Rejudge) (store.Applied, 
 			return store.Applied{}, conflict(op, "it was judged again against another state")
 		}
 		p, content = q, l.content(q)
+	}
+	if err := l.comeBack(p); err != nil {
+		return store.Applied{}, err
 	}
 
 	at := p.At
@@ -284,7 +296,7 @@ func (l *ledger) replay(p gate.Plan, seq int64) (store.Applied, error) {
 // The order of the believed follows from what they are: the same ids are enough.
 func (l *ledger) holds(p gate.Plan, a *asked) (bool, error) {
 	n := p.Needs
-	if b, err := l.block(n.Query.Statement); err != nil || b != n.Blocked {
+	if b, err := l.block(n.Query); err != nil || b != n.Blocked {
 		return false, err
 	}
 	var pace gate.Pace
@@ -299,22 +311,30 @@ func (l *ledger) holds(p gate.Plan, a *asked) (bool, error) {
 
 // enter appends the entry to the chain and its words to the trail.
 func (l *ledger) enter(e tenet.AuditEntry, v tenet.Verdict, content []byte) error {
-	codes, err := encodeJSON(v.Codes, len(v.Codes))
-	if err != nil {
+	if err := l.db.visitor(l.c, l.subject, e.Actor); err != nil {
+		return err
+	}
+	if err := l.link(e); err != nil {
 		return err
 	}
 	findings, err := encodeJSON(v.Findings, len(v.Findings))
 	if err != nil {
 		return err
 	}
-	if err := l.c.exec(`INSERT INTO tenet.chain (scope, seq, action, outcome, codes, ruleset, at, digest, prev, hash) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
-		l.id, int64(e.Seq), e.Action, int64(e.Outcome), codes, e.RuleSet, start(e.At), e.Digest, e.Prev, e.Hash); err != nil {
-		return err
-	}
 	return l.c.exec(`INSERT INTO tenet.trail (scope, seq, ref, actor, why, content, record, replaced, tier, key, label, effect, findings, at)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`,
 		l.id, int64(e.Seq), e.Ref, e.Actor, e.Why, content, string(v.Record), string(v.Replaced), int64(v.Tier), v.Key,
 		int64(v.Label), v.Effect, findings, start(v.At))
+}
+
+// link appends the entry to the chain.
+func (l *ledger) link(e tenet.AuditEntry) error {
+	codes, err := encodeJSON(e.Codes, len(e.Codes))
+	if err != nil {
+		return err
+	}
+	return l.c.exec(`INSERT INTO tenet.chain (scope, seq, action, outcome, codes, ruleset, at, digest, prev, hash) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
+		l.id, int64(e.Seq), e.Action, int64(e.Outcome), codes, e.RuleSet, start(e.At), e.Digest, e.Prev, e.Hash)
 }
 
 func encodeJSON(v any, n int) (string, error) {

@@ -145,6 +145,18 @@ func (c conn) locking(of string) string {
 	return ""
 }
 
+// staying is the rest of a query that is to keep the subject it reads from
+// being erased until the transaction ends, if it is one that writes.
+func (c conn) staying(of string) string {
+	switch {
+	case c.tx == nil || !c.tx.writes:
+		return ""
+	case of == "":
+		return " FOR KEY SHARE"
+	}
+	return " FOR KEY SHARE OF " + of
+}
+
 // row reads one row into dest; none is pgx.ErrNoRows.
 func (c conn) row(ctx context.Context, query string, args []any, dest ...any) error {
 	found := false

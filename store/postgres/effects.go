@@ -90,6 +90,9 @@ func (db *DB) Claim(ctx context.Context, scope tenet.Scope, k store.Claim) (e te
 			ClaimedBy: k.By, ClaimedAt: tenet.Micros(k.Now), LeaseUntil: tenet.Micros(k.Until),
 		}
 		granted = true
+		if err := db.visitor(c, r.subject, k.By); err != nil {
+			return err
+		}
 		if old != nil {
 			e.Attempt, e.Step = old.Attempt+1, old.Step
 			return c.exec(`UPDATE tenet.effects SET state = $1, attempt = $2, outcome = NULL, claimed_by = $3, claimed_at = $4, lease_until = $5, settled_at = $6 WHERE sid = $7 AND key = $8 AND scope = $9`,

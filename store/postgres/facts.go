@@ -153,6 +153,13 @@ func (c *factCache) drop(scope tenet.Scope) {
 	c.mu.Unlock()
 }
 
+// clear forgets all.
+func (c *factCache) clear() {
+	c.mu.Lock()
+	c.sets, c.rows = nil, 0
+	c.mu.Unlock()
+}
+
 func (c *factCache) remove(scope tenet.Scope) {
 	if old, ok := c.sets[scope]; ok {
 		c.rows -= len(old.rows) + 1

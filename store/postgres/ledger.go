@@ -168,7 +168,15 @@ func (db *DB) Changes(ctx context.Context, scope tenet.Scope, since uint64) (sto
 func (db *DB) State(ctx context.Context, scope tenet.Scope, q gate.Query, now time.Time) (gate.State, error) {
 	const op = "state"
 	p, err := db.head(ctx, op, scope)
-	if err != nil || p.id == 0 {
+	if err == nil && p.id == 0 { // nobody, or nobody any more
+		s := subject{scope: scope, master: db.master}
+		st := gate.State{Now: now}
+		if s.gone, _, err = db.goneAt(db.at(scope), scope); err == nil && !s.gone.IsZero() {
+			st.Blocked, err = s.blocked(ctx, db.at(scope), q)
+		}
+		return st, failure(op, err)
+	}
+	if err != nil {
 		return gate.State{Now: now}, err
 	}
 	st, err := subject{scope: scope, id: p.id}.state(ctx, db.at(scope), q, later(now, from(p.lastAt)))
@@ -177,10 +185,10 @@ func (db *DB) State(ctx context.Context, scope tenet.Scope, q gate.Query, now ti
 		err = db.at(scope).each(ctx, selectPace, subject{id: p.id}.paceArgs(q.Pace, st.Now), func(rs pgx.Rows) error { return scanPace(rs, n) })
 		st.Pace = n.Pace
 	}
-	if err == nil && q.Statement != "" {
+	if err == nil {
 		var s subject
 		if s, err = db.find(ctx, db.at(scope), op, scope); err == nil {
-			st.Blocked, err = s.blocked(ctx, db.at(scope), q.Statement)
+			st.Blocked, err = s.blocked(ctx, db.at(scope), q)
 		}
 	}
 	if err != nil {

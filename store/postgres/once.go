@@ -112,8 +112,10 @@ func (db *DB) onceID(o *store.Once) []byte {
 
 // keyed is a digest under the master key, so that what is looked up by it
 // can't be guessed from the table.
-func (db *DB) keyed(domain string, parts ...[]byte) []byte {
-	mac := hmac.New(sha256.New, db.master[:])
+func (db *DB) keyed(domain string, parts ...[]byte) []byte { return db.master.keyed(domain, parts...) }
+
+func (k masterKey) keyed(domain string, parts ...[]byte) []byte {
+	mac := hmac.New(sha256.New, k[:])
 	var n [8]byte
 	for _, p := range append([][]byte{[]byte("tenet " + domain)}, parts...) {
 		binary.BigEndian.PutUint64(n[:], uint64(len(p)))

@@ -31,7 +31,7 @@ const selectRun = `SELECT s.scope, s.data_key, n.sid, x.ended_at, coalesce(h.hol
 	WHERE s.tenant = $1 AND s.kind = $2 AND s.external_id = $3`
 
 const lockRun = `SELECT 1 FROM tenet.subjects s JOIN tenet.session_names n ON n.scope = s.scope AND n.external_id = $4
-	JOIN tenet.sessions x ON x.scope = n.scope AND x.sid = n.sid WHERE s.tenant = $1 AND s.kind = $2 AND s.external_id = $3 FOR UPDATE OF x`
+	JOIN tenet.sessions x ON x.scope = n.scope AND x.sid = n.sid WHERE s.tenant = $1 AND s.kind = $2 AND s.external_id = $3 FOR UPDATE OF x FOR KEY SHARE OF s`
 
 // run finds a session with its hold; NotFound without one. In a transaction
 // that writes it holds the session first, in a statement of its own: one that

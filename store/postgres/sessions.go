@@ -43,7 +43,7 @@ func (db *DB) session(ctx context.Context, c conn, op string, scope tenet.Scope,
 	err := c.row(ctx, `SELECT s.scope, s.data_key, `+sessionColumns+`
 		FROM tenet.subjects s JOIN tenet.session_names n ON n.scope = s.scope AND n.external_id = $4
 		JOIN tenet.sessions x ON x.scope = n.scope AND x.sid = n.sid
-		WHERE s.tenant = $1 AND s.kind = $2 AND s.external_id = $3`+c.locking("x"),
+		WHERE s.tenant = $1 AND s.kind = $2 AND s.external_id = $3`+c.locking("x")+c.staying("s"),
 		[]any{scope.Tenant(), int64(scope.Subject().Kind()), scope.Subject().ID(), string(id)}, &out.subject.id, &wrapped,
 		&out.sid, &reads, &ttl, &out.RetainNone, &created, &ended, &last, &out.Length, &out.Consolidated, &due,
 		&out.Attempts, &out.LastCode, &out.worker, &out.fence, &out.until)
@@ -119,6 +119,12 @@ func (db *DB) Ensure(ctx context.Context, scope tenet.Scope, n tenet.Session) (t
 	err = db.write(ctx, op, scope.Tenant(), func(c conn) error {
 		sub, err := db.enter(c, op, scope)
 		if err != nil {
+			return err
+		}
+		if err := sub.mayBegin(c, n.ID); err != nil {
+			return err
+		}
+		if err := db.visitors(c, sub, n.Reads); err != nil {
 			return err
 		}
 		sid, err := sub.nameSession(c, n.ID)
@@ -199,6 +205,9 @@ func (db *DB) Append(ctx context.Context, scope tenet.Scope, id tenet.SessionID,
 					last = m.RecordedAt
 				}
 				if err := s.insert(c, m); err != nil {
+					return err
+				}
+				if err := db.visitor(c, s.subject, m.RecordedBy); err != nil {
 					return err
 				}
 				kept = &m
@@ -345,22 +354,13 @@ func (db *DB) Propose(ctx context.Context, scope tenet.Scope, id tenet.SessionID
 // Serve implements store.Sessions.
 func (db *DB) Serve(ctx context.Context, scope tenet.Scope, r tenet.Receipt) error {
 	const op = "serve"
-	var e encoder
-	e.str(r.ID)
-	encodeStrings(&e, r.Facts)
-	encodeStrings(&e, r.Recalled)
-	e.num(int64(len(r.Pending)))
-	for _, n := range r.Pending {
-		e.num(n)
-	}
-	e.num(int64(r.Lowest))
-	e.num(int64(r.Tokens))
+	body := encodeReceipt(r)
 	return db.write(ctx, op, scope.Tenant(), func(c conn) error {
 		s, err := db.session(bg, c, op, scope, r.Session)
 		if err != nil {
 			return err
 		}
-		if err := c.exec(`INSERT INTO tenet.receipts (scope, sid, at, body) VALUES ($1, $2, $3, $4)`, s.subject.id, s.sid, start(r.At), e.b); err != nil || s.EndedAt.IsZero() {
+		if err := c.exec(`INSERT INTO tenet.receipts (scope, sid, at, body) VALUES ($1, $2, $3, $4)`, s.subject.id, s.sid, start(r.At), body); err != nil || s.EndedAt.IsZero() {
 			return err
 		}
 		// The log may be gone already: what is served late goes with the next sweep.
@@ -391,6 +391,20 @@ func (db *DB) Receipts(ctx context.Context, scope tenet.Scope, id tenet.SessionI
 		return nil, failure(op, err)
 	}
 	return out, nil
+}
+
+func encodeReceipt(r tenet.Receipt) []byte {
+	var e encoder
+	e.str(r.ID)
+	encodeStrings(&e, r.Facts)
+	encodeStrings(&e, r.Recalled)
+	e.num(int64(len(r.Pending)))
+	for _, n := range r.Pending {
+		e.num(n)
+	}
+	e.num(int64(r.Lowest))
+	e.num(int64(r.Tokens))
+	return e.b
 }
 
 func decodeReceipt(body []byte) (tenet.Receipt, error) {

@@ -8,6 +8,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"strconv"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -73,24 +74,29 @@ type subject struct {
 	scope tenet.Scope
 	id    int64
 	key   store.DataKey
+
+	gone   time.Time // when a namesake was erased; zero: never
+	master masterKey
 }
 
-const selectSubject = `SELECT scope, data_key FROM tenet.subjects WHERE tenant = $1 AND kind = $2 AND external_id = $3`
+const selectSubject = `SELECT scope, data_key, erased_at FROM tenet.subjects WHERE tenant = $1 AND kind = $2 AND external_id = $3`
 
 // find looks the scope up; a scope that was never written has the zero id.
 func (db *DB) find(ctx context.Context, c conn, op string, scope tenet.Scope) (subject, error) {
-	s := subject{scope: scope}
+	s := subject{scope: scope, master: db.master}
 	if scope.IsZero() {
 		return s, invalid(op, "no scope")
 	}
 	var wrapped []byte
-	err := c.row(ctx, selectSubject, []any{scope.Tenant(), int64(scope.Subject().Kind()), scope.Subject().ID()}, &s.id, &wrapped)
+	var gone int64
+	err := c.row(ctx, selectSubject+c.staying(""), []any{scope.Tenant(), int64(scope.Subject().Kind()), scope.Subject().ID()}, &s.id, &wrapped, &gone)
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
 		return s, nil
 	case err != nil:
 		return s, c.failure(op, err)
 	}
+	s.gone = since(gone)
 	s.key, err = db.master.unwrap(s.id, wrapped)
 	return s, err
 }
@@ -101,18 +107,22 @@ func (db *DB) enter(c conn, op string, scope tenet.Scope) (subject, error) {
 	if err != nil || s.id != 0 {
 		return s, err
 	}
+	gone, base, err := db.goneAt(c, scope)
+	if err != nil {
+		return s, err
+	}
 	id, key := surrogate(), store.NewDataKey()
-	n, err := c.affect(`INSERT INTO tenet.subjects (scope, tenant, kind, external_id, data_key) VALUES ($1, $2, $3, $4, $5)
+	n, err := c.affect(`INSERT INTO tenet.subjects (scope, tenant, kind, external_id, data_key, erased_at) VALUES ($1, $2, $3, $4, $5, $6)
 		ON CONFLICT (tenant, kind, external_id) DO NOTHING`,
-		id, scope.Tenant(), int64(scope.Subject().Kind()), scope.Subject().ID(), db.master.wrap(id, key))
+		id, scope.Tenant(), int64(scope.Subject().Kind()), scope.Subject().ID(), db.master.wrap(id, key), micros(gone))
 	if err != nil {
 		return s, err
 	}
 	if n == 0 { // another process was first
 		return db.find(bg, c, op, scope)
 	}
-	s.id, s.key = id, key
-	return s, c.exec(`INSERT INTO tenet.heads (scope) VALUES ($1)`, s.id)
+	s.id, s.key, s.gone = id, key, gone
+	return s, c.exec(`INSERT INTO tenet.heads (scope, base, text, reset) VALUES ($1, $2, $2, $2)`, s.id, base)
 }
 
 // scopeOf makes the scope back from its row.

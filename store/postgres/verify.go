@@ -33,7 +33,7 @@ func (db *DB) Verify(ctx context.Context, scope tenet.Scope) (store.Verification
 			return err
 		}
 		v.subject, v.c, v.ctx = s, c, ctx
-		for _, read := range []func() error{v.records, v.evidence, v.agreements, v.retained, v.tombstones, v.holds, v.stages, v.waiting, v.chain} {
+		for _, read := range []func() error{v.records, v.evidence, v.agreements, v.retained, v.tombstones, v.holds, v.stages, v.erasures, v.waiting, v.chain} {
 			if err := read(); err != nil {
 				return err
 			}
@@ -51,7 +51,7 @@ type verifier struct {
 	c      conn
 	ctx    context.Context
 	at     map[uint64]*work
-	closed map[tenet.RecordID]bool
+	after  map[uint64]store.ErasedMark // what erasures left of entries
 	result store.Verification
 }
 
@@ -324,6 +324,10 @@ func (v *verifier) chain() error {
 	var last time.Time
 	var next, text, facts uint64 = 1, 0, 0
 	var stats, sleep uint64
+	// A subject that came back goes on where its namesake ended.
+	if err := v.c.row(v.ctx, `SELECT base FROM tenet.heads WHERE scope = $1`, []any{v.id}, &text); err != nil && !errors.Is(err, pgx.ErrNoRows) {
+		return err
+	}
 	err := v.entries(v.ctx, v.c, `true`, nil, math.MaxInt, func(e tenet.AuditEntry, verdict tenet.Verdict, content []byte) error {
 		v.result.Entries++
 		w := v.of(int64(e.Seq))
@@ -339,16 +343,21 @@ func (v *verifier) chain() error {
 			v.find(e.Seq, "the entry is not later than the one before it")
 		}
 		prev, last, next = e.Hash, e.At, e.Seq+1
-		if len(w.positions) > 0 {
+		left, emptied := v.after[e.Seq]
+		did := w.did() | left.Did
+		if e.Action == gate.Erase.String() {
+			did |= store.DidText | store.DidFact // every index is built anew
+		}
+		if did&store.DidText != 0 {
 			text++
 		}
-		if w.fact {
+		if did&store.DidFact != 0 {
 			facts = e.Seq
 		}
-		if w.Agreed != nil || w.Tally != nil {
+		if did&store.DidStats != 0 {
 			stats++
 		}
-		if len(w.Rests) > 0 {
+		if did&store.DidSleep != 0 {
 			sleep++
 		}
 		for _, at := range w.stamps {
@@ -361,20 +370,17 @@ func (v *verifier) chain() error {
 				w.note("a record's place in recall was altered")
 			}
 		}
-		v.checkHold(e, w)
+		if !emptied || w.held != "" {
+			v.checkHold(e, w)
+		}
 		if w.why != "" {
 			v.find(e.Seq, w.why)
 		}
-		w.Ref, w.Actor, w.Why, w.Content, w.Verdict = e.Ref, e.Actor, e.Why, content, verdict
-		slices.Sort(w.RecordIDs)
-		slices.Sort(w.Expired)
-		slices.SortStableFunc(w.left, func(a, b left) int { return cmp.Compare(a.record, b.record) })
-		w.Evidence = w.kept
-		for _, l := range w.left {
-			w.Evidence = append(w.Evidence, l.digest)
+		want := e.Digest
+		if emptied {
+			want = left.Digest
 		}
-		slices.SortFunc(w.Closed, func(a, b gate.Close) int { return cmp.Compare(a.Record, b.Record) })
-		if !bytes.Equal(e.Digest, store.EntryDigest(v.key, w.Written)) {
+		if !bytes.Equal(want, w.digest(v.key, e, verdict, content)) {
 			v.find(e.Seq, "the rows are not those that the entry wrote")
 		}
 		return nil
@@ -409,6 +415,37 @@ func (v *verifier) chain() error {
 		v.find(next, "the staged candidates are not those that were staged")
 	}
 	return nil
+}
+
+// did is what the rows say the entry moved.
+func (w *work) did() (n int64) {
+	if len(w.positions) > 0 {
+		n |= store.DidText
+	}
+	if w.fact {
+		n |= store.DidFact
+	}
+	if w.Agreed != nil || w.Tally != nil {
+		n |= store.DidStats
+	}
+	if len(w.Rests) > 0 {
+		n |= store.DidSleep
+	}
+	return n
+}
+
+// digest is the entry's digest as its rows stand.
+func (w *work) digest(key store.DataKey, e tenet.AuditEntry, verdict tenet.Verdict, content []byte) []byte {
+	w.Ref, w.Actor, w.Why, w.Content, w.Verdict = e.Ref, e.Actor, e.Why, content, verdict
+	slices.Sort(w.RecordIDs)
+	slices.Sort(w.Expired)
+	slices.SortStableFunc(w.left, func(a, b left) int { return cmp.Compare(a.record, b.record) })
+	w.Evidence = w.kept
+	for _, l := range w.left {
+		w.Evidence = append(w.Evidence, l.digest)
+	}
+	slices.SortFunc(w.Closed, func(a, b gate.Close) int { return cmp.Compare(a.Record, b.Record) })
+	return store.EntryDigest(key, w.Written)
 }
 
 // checkHold holds a refused candidate's row against its verdict.

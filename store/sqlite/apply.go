@@ -26,6 +26,9 @@ func (db *DB) Apply(ctx context.Context, ds []gate.Decision, again store.Rejudge
 			return nil, invalid(op, "decisions of two scopes")
 		}
 		scope = d.Plan().Scope
+		if d.Plan().Kind == gate.Erase {
+			return nil, invalid(op, "an erasure is not applied but carried out")
+		}
 	}
 	if len(ds) == 0 {
 		return nil, nil
@@ -59,6 +62,7 @@ func (db *DB) Apply(ctx context.Context, ds []gate.Decision, again store.Rejudge
 // ledger is one scope under the write lock.
 type ledger struct {
 	subject
+	db     *DB
 	c      conn
 	head   store.Head
 	facts  uint64 // the entry that last changed a fact
@@ -75,18 +79,23 @@ type ledger struct {
 var bg = context.Background()
 
 func (db *DB) open(c conn, scope tenet.Scope) (*ledger, error) {
-	l := &ledger{subject: subject{scope: scope}, c: c}
+	l := &ledger{subject: subject{scope: scope, master: db.master}, db: db, c: c}
 	var wrapped []byte
-	var last int64
-	err := c.row(bg, `SELECT s.scope, s.data_key, h.text, h.stats, h.audit, h.sleep, h.facts, h.staged, h.tombs, h.last_at, h.hash
+	var last, gone int64
+	err := c.row(bg, `SELECT s.scope, s.data_key, s.erased_at, h.text, h.stats, h.audit, h.sleep, h.facts, h.staged, h.tombs, h.last_at, h.hash
 		FROM subjects s JOIN heads h ON h.scope = s.scope WHERE s.tenant = ? AND s.kind = ? AND s.external_id = ?`,
 		[]any{scope.Tenant(), int64(scope.Subject().Kind()), scope.Subject().ID()},
-		&l.id, &wrapped, &l.head.Text, &l.head.Stats, &l.head.Audit, &l.head.Sleep, &l.facts, &l.staged, &l.tombs, &last, &l.hash)
+		&l.id, &wrapped, &gone, &l.head.Text, &l.head.Stats, &l.head.Audit, &l.head.Sleep, &l.facts, &l.staged, &l.tombs, &last, &l.hash)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
+		var base int64
+		if l.gone, base, err = db.goneAt(c, scope); err != nil || !l.gone.IsZero() {
+			l.head.Text = uint64(base)
+			break // who was erased is entered again only by what came after
+		}
 		l.subject, err = db.enter(c, "apply", scope)
 	case err == nil:
-		l.lastAt = from(last)
+		l.lastAt, l.gone = from(last), since(gone)
 		l.key, err = db.master.unwrap(l.id, wrapped)
 	}
 	l.wasFacts, l.wasAudit = l.facts, l.head.Audit
@@ -105,7 +114,7 @@ func (l *ledger) save() error {
 func (l *ledger) apply(i int, p gate.Plan, again store.Rejudge) (store.Applied, error) {
 	const op = "apply"
 	content := l.content(p)
-	if content != nil {
+	if content != nil && l.id != 0 {
 		a, err := l.replay(p, content)
 		if err != nil || a.Replayed {
 			return a, err
@@ -121,7 +130,7 @@ func (l *ledger) apply(i int, p gate.Plan, again store.Rejudge) (store.Applied, 
 		}
 		st, err := l.state(bg, l.c, p.Needs.Query, later(p.At, l.lastAt))
 		if err == nil {
-			st.Blocked, err = l.block(p.Needs.Query.Statement)
+			st.Blocked, err = l.block(p.Needs.Query)
 		}
 		if err == nil {
 			st.Pace, err = l.pace(bg, l.c, p.Needs.Query.Pace, st.Now)
@@ -146,6 +155,9 @@ func (l *ledger) apply(i int, p gate.Plan, again store.Rejudge) (store.Applied, 
 			return store.Applied{}, conflict(op, "it was judged again against another state")
 		}
 		p, content = q, l.content(q)
+	}
+	if err := l.comeBack(p); err != nil {
+		return store.Applied{}, err
 	}
 
 	at := p.At
@@ -224,7 +236,7 @@ func (l *ledger) replay(p gate.Plan, content []byte) (store.Applied, error) {
 // holds reports whether the state is still the one that p was judged against.
 func (l *ledger) holds(p gate.Plan) (bool, error) {
 	n := p.Needs
-	if b, err := l.block(n.Query.Statement); err != nil || b != n.Blocked {
+	if b, err := l.block(n.Query); err != nil || b != n.Blocked {
 		return false, err
 	}
 	if l.head.Audit >= n.Query.Pace.Least() {
@@ -263,22 +275,30 @@ func (l *ledger) holds(p gate.Plan) (bool, error) {
 
 // enter appends the entry to the chain and its words to the trail.
 func (l *ledger) enter(e tenet.AuditEntry, v tenet.Verdict, content []byte) error {
-	codes, err := encodeJSON(v.Codes, len(v.Codes))
-	if err != nil {
+	if err := l.db.visitor(l.c, l.subject, e.Actor); err != nil {
+		return err
+	}
+	if err := l.link(e); err != nil {
 		return err
 	}
 	findings, err := encodeJSON(v.Findings, len(v.Findings))
 	if err != nil {
 		return err
 	}
-	if err := l.c.exec(`INSERT INTO chain (scope, seq, action, outcome, codes, ruleset, at, digest, prev, hash) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-		l.id, int64(e.Seq), e.Action, int64(e.Outcome), codes, e.RuleSet, start(e.At), e.Digest, e.Prev, e.Hash); err != nil {
-		return err
-	}
 	return l.c.exec(`INSERT INTO trail (scope, seq, ref, actor, why, content, record, replaced, tier, key, label, effect, findings, at)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 		l.id, int64(e.Seq), e.Ref, e.Actor, e.Why, content, string(v.Record), string(v.Replaced), int64(v.Tier), v.Key,
 		int64(v.Label), v.Effect, findings, start(v.At))
+}
+
+// link appends the entry to the chain.
+func (l *ledger) link(e tenet.AuditEntry) error {
+	codes, err := encodeJSON(e.Codes, len(e.Codes))
+	if err != nil {
+		return err
+	}
+	return l.c.exec(`INSERT INTO chain (scope, seq, action, outcome, codes, ruleset, at, digest, prev, hash) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		l.id, int64(e.Seq), e.Action, int64(e.Outcome), codes, e.RuleSet, start(e.At), e.Digest, e.Prev, e.Hash)
 }
 
 func encodeJSON(v any, n int) (string, error) {

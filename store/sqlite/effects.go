@@ -89,6 +89,9 @@ func (db *DB) Claim(ctx context.Context, scope tenet.Scope, k store.Claim) (e te
 			ClaimedBy: k.By, ClaimedAt: tenet.Micros(k.Now), LeaseUntil: tenet.Micros(k.Until),
 		}
 		granted = true
+		if err := db.visitor(c, r.subject, k.By); err != nil {
+			return err
+		}
 		if old != nil {
 			e.Attempt, e.Step = old.Attempt+1, old.Step
 			return c.exec(`UPDATE effects SET state = ?, attempt = ?, outcome = NULL, claimed_by = ?, claimed_at = ?, lease_until = ?, settled_at = ? WHERE sid = ? AND key = ?`,

@@ -122,6 +122,13 @@ func (c *factCache) drop(scope int64) {
 	c.mu.Unlock()
 }
 
+// clear forgets all.
+func (c *factCache) clear() {
+	c.mu.Lock()
+	c.sets, c.rows = nil, 0
+	c.mu.Unlock()
+}
+
 func (c *factCache) remove(scope int64) {
 	if old, ok := c.sets[scope]; ok {
 		c.rows -= len(old.rows) + 1

@@ -161,17 +161,25 @@ func (db *DB) Changes(ctx context.Context, scope tenet.Scope, since uint64) (sto
 func (db *DB) State(ctx context.Context, scope tenet.Scope, q gate.Query, now time.Time) (gate.State, error) {
 	const op = "state"
 	p, err := db.head(ctx, db.r, op, scope)
-	if err != nil || p.id == 0 {
+	if err == nil && p.id == 0 { // nobody, or nobody any more
+		s := subject{scope: scope, master: db.master}
+		st := gate.State{Now: now}
+		if s.gone, _, err = db.goneAt(db.r, scope); err == nil && !s.gone.IsZero() {
+			st.Blocked, err = s.blocked(ctx, db.r, q)
+		}
+		return st, failure(op, err)
+	}
+	if err != nil {
 		return gate.State{Now: now}, err
 	}
 	st, err := subject{scope: scope, id: p.id}.state(ctx, db.r, q, later(now, from(p.lastAt)))
 	if err == nil {
 		st.Pace, err = subject{scope: scope, id: p.id}.pace(ctx, db.r, q.Pace, st.Now)
 	}
-	if err == nil && q.Statement != "" {
+	if err == nil {
 		var s subject
 		if s, err = db.find(ctx, db.r, op, scope); err == nil {
-			st.Blocked, err = s.blocked(ctx, db.r, q.Statement)
+			st.Blocked, err = s.blocked(ctx, db.r, q)
 		}
 	}
 	if err != nil {

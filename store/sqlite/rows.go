@@ -144,6 +144,11 @@ func (w *writing) insert(r tenet.Record) error {
 		return err
 	}
 	w.wrote(r.ID, digest)
+	for _, o := range r.Origins {
+		if err := w.db.visitor(w.c, w.subject, o.Principal); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 
@@ -238,6 +243,10 @@ func (w *writing) settle(s gate.Settlement) error {
 }
 
 func (w *writing) stage(s gate.Staged) error {
+	s, err := w.stillThere(s)
+	if err != nil {
+		return err
+	}
 	sid, err := w.nameSession(w.c, s.Session)
 	if err != nil {
 		return err

@@ -9,6 +9,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"strconv"
+	"time"
 
 	"github.com/tenet-memory/tenet"
 	"github.com/tenet-memory/tenet/store"
@@ -72,24 +73,29 @@ type subject struct {
 	scope tenet.Scope
 	id    int64
 	key   store.DataKey
+
+	gone   time.Time // when a namesake was erased; zero: never
+	master masterKey
 }
 
-const selectSubject = `SELECT scope, data_key FROM subjects WHERE tenant = ? AND kind = ? AND external_id = ?`
+const selectSubject = `SELECT scope, data_key, erased_at FROM subjects WHERE tenant = ? AND kind = ? AND external_id = ?`
 
 // find looks the scope up; a scope that was never written has the zero id.
 func (db *DB) find(ctx context.Context, c conn, op string, scope tenet.Scope) (subject, error) {
-	s := subject{scope: scope}
+	s := subject{scope: scope, master: db.master}
 	if scope.IsZero() {
 		return s, invalid(op, "no scope")
 	}
 	var wrapped []byte
-	err := c.row(ctx, selectSubject, []any{scope.Tenant(), int64(scope.Subject().Kind()), scope.Subject().ID()}, &s.id, &wrapped)
+	var gone int64
+	err := c.row(ctx, selectSubject, []any{scope.Tenant(), int64(scope.Subject().Kind()), scope.Subject().ID()}, &s.id, &wrapped, &gone)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
 		return s, nil
 	case err != nil:
 		return s, failure(op, err)
 	}
+	s.gone = since(gone)
 	s.key, err = db.master.unwrap(s.id, wrapped)
 	return s, err
 }
@@ -100,12 +106,16 @@ func (db *DB) enter(c conn, op string, scope tenet.Scope) (subject, error) {
 	if err != nil || s.id != 0 {
 		return s, err
 	}
-	s.id, s.key = surrogate(), store.NewDataKey()
-	if err := c.exec(`INSERT INTO subjects (scope, tenant, kind, external_id, data_key) VALUES (?, ?, ?, ?, ?)`,
-		s.id, scope.Tenant(), int64(scope.Subject().Kind()), scope.Subject().ID(), db.master.wrap(s.id, s.key)); err != nil {
+	var base int64
+	if s.gone, base, err = db.goneAt(c, scope); err != nil {
 		return s, err
 	}
-	return s, c.exec(`INSERT INTO heads (scope) VALUES (?)`, s.id)
+	s.id, s.key = surrogate(), store.NewDataKey()
+	if err := c.exec(`INSERT INTO subjects (scope, tenant, kind, external_id, data_key, erased_at) VALUES (?, ?, ?, ?, ?, ?)`,
+		s.id, scope.Tenant(), int64(scope.Subject().Kind()), scope.Subject().ID(), db.master.wrap(s.id, s.key), micros(s.gone)); err != nil {
+		return s, err
+	}
+	return s, c.exec(`INSERT INTO heads (scope, base, text, reset) VALUES (?1, ?2, ?2, ?2)`, s.id, base)
 }
 
 // scopeOf makes the scope back from its row.

@@ -6,6 +6,7 @@ import (
 	"database/sql"
 	"errors"
 	"slices"
+	"time"
 
 	"github.com/tenet-memory/tenet"
 	"github.com/tenet-memory/tenet/gate"
@@ -53,36 +54,54 @@ func (w *writing) age(id tenet.CandidateID) error {
 		WHERE scope = ? AND seq = ?`, int64(w.seq), w.id, seq)
 }
 
-// blocked is what the tombstones say about a statement.
-func (s subject) blocked(ctx context.Context, c conn, statement string) (b gate.Block, err error) {
-	if statement == "" || s.id == 0 {
+// blocked is what the tombstones say about a statement and what it rests on.
+func (s subject) blocked(ctx context.Context, c conn, q gate.Query) (b gate.Block, err error) {
+	b.Subject = s.gone
+	if q.Statement != "" && !s.gone.IsZero() {
+		if b.Erased, _, err = s.goneStatement(ctx, c, q.Statement); err != nil {
+			return b, err
+		}
+	}
+	if s.id == 0 {
 		return b, nil
 	}
-	err = c.each(ctx, `SELECT kind, label, at FROM tombstones WHERE scope = ? AND statement = ?`,
-		[]any{s.id, store.StatementDigest(s.key, statement)}, func(rs *sql.Rows) error {
-			var kind gate.TombKind
-			var label tenet.Label
-			var at int64
-			if err := rs.Scan(&kind, &label, &at); err != nil {
+	find := func(statement string, f func(kind gate.TombKind, label tenet.Label, at time.Time)) error {
+		return c.each(ctx, `SELECT kind, label, at FROM tombstones WHERE scope = ? AND statement = ?`,
+			[]any{s.id, store.StatementDigest(s.key, statement)}, func(rs *sql.Rows) error {
+				var kind gate.TombKind
+				var label tenet.Label
+				var at int64
+				err := rs.Scan(&kind, &label, &at)
+				f(kind, label, from(at))
 				return err
-			}
+			})
+	}
+	if q.Statement != "" {
+		if err := find(q.Statement, func(kind gate.TombKind, label tenet.Label, at time.Time) {
 			switch kind {
 			case gate.TombRejected:
 				b.Rejected = max(b.Rejected, label)
 			case gate.TombErased:
-				b.Erased = later(b.Erased, from(at))
+				b.Erased = later(b.Erased, at)
 			}
-			return nil
-		})
-	return b, err
+		}); err != nil {
+			return b, err
+		}
+	}
+	for _, source := range q.Sources {
+		if err := find(source, func(gate.TombKind, tenet.Label, time.Time) { b.Source = true }); err != nil {
+			return b, err
+		}
+	}
+	return b, nil
 }
 
-// block is blocked under the write lock, without a look where there are none.
-func (l *ledger) block(statement string) (gate.Block, error) {
-	if l.tombs == 0 {
+// block is blocked under the write lock, without a look where there is nothing.
+func (l *ledger) block(q gate.Query) (gate.Block, error) {
+	if l.tombs == 0 && l.gone.IsZero() {
 		return gate.Block{}, nil
 	}
-	return l.blocked(bg, l.c, statement)
+	return l.blocked(bg, l.c, q)
 }
 
 // tombstones gathers what entries buried.

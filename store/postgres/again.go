@@ -1,0 +1,281 @@
+package postgres
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/tenet-memory/tenet"
+	"github.com/tenet-memory/tenet/gate"
+	"github.com/tenet-memory/tenet/store"
+	"github.com/tenet-memory/tenet/store/erasing"
+)
+
+// Again implements store.Eraser.
+func (db *DB) Again(ctx context.Context, j store.Journaled, at time.Time) (store.Erased, error) {
+	const op = "erase again"
+	var out store.Erased
+	tenant, err := db.tenantOf(ctx, j)
+	if err != nil {
+		return out, failure(op, err)
+	}
+	err = db.write(ctx, op, tenant, func(c conn) error {
+		out = store.Erased{}
+		var one int
+		if err := c.row(bg, `SELECT 1 FROM tenet.erasures WHERE id = $1`, []any{j.ID}, &one); !errors.Is(err, pgx.ErrNoRows) {
+			return err // it was carried out before the backup was made
+		}
+		e := &erasure{db: db, c: c, plan: gate.Plan{Kind: gate.Erase, Actor: "restore", Ref: j.ID, Why: "erased after the backup was made", At: tenet.Micros(at), Erase: &gate.Selection{Subject: true}}}
+		e.out = store.Erased{ID: j.ID, What: j.What, At: tenet.Micros(at), Counts: map[string]int{}}
+		for _, name := range j.Chains {
+			l, err := e.byChain(name)
+			if err != nil {
+				return err
+			}
+			if l != nil {
+				e.plan.Scope = l.scope
+				if err := e.whole(l); err != nil {
+					return err
+				}
+			}
+		}
+		for _, p := range j.Parts {
+			l, err := e.byChain(p.Chain)
+			if err != nil {
+				return err
+			}
+			if l == nil {
+				continue
+			}
+			items := map[string]bool{}
+			for _, i := range p.Items {
+				items[string(i)] = true
+			}
+			e.plan.Scope = l.scope
+			if err := e.part(l, erasing.Selector{Items: items}, true, p.Tombs...); err != nil {
+				return err
+			}
+		}
+		for _, mark := range j.Gone {
+			if err := c.exec(`INSERT INTO tenet.gone (mark, at, text) VALUES ($1, $2, 0) ON CONFLICT (mark) DO UPDATE SET at = greatest(gone.at, excluded.at)`, mark, start(j.At)); err != nil {
+				return err
+			}
+		}
+		out = e.out
+		if e.out.Seq == 0 { // the backup is older than the subject
+			return nil
+		}
+		return e.note()
+	})
+	db.facts.clear()
+	return out, err
+}
+
+// tenantOf is the tenant whose chains a journal names; a name that is no
+// tenant's when none is here.
+func (db *DB) tenantOf(ctx context.Context, j store.Journaled) (string, error) {
+	names := slices.Clone(j.Chains)
+	for _, p := range j.Parts {
+		names = append(names, p.Chain)
+	}
+	for _, name := range names {
+		id, err := chainOf(name)
+		if err != nil {
+			return "", err
+		}
+		var tenant string
+		err = db.worker().row(ctx, `SELECT tenant FROM tenet.heads WHERE scope = $1`, []any{id}, &tenant)
+		if err == nil || !errors.Is(err, pgx.ErrNoRows) {
+			return tenant, err
+		}
+	}
+	return "\u0001", nil
+}
+
+// ownerOf is the scope behind a surrogate, zero when it was erased.
+func ownerOf(c conn, id int64) (tenet.Scope, error) {
+	var tenant, name string
+	var kind int64
+	err := c.row(bg, `SELECT tenant, kind, external_id FROM tenet.subjects WHERE scope = $1`, []any{id}, &tenant, &kind, &name)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return tenet.Scope{}, nil
+	}
+	if err != nil {
+		return tenet.Scope{}, err
+	}
+	return scopeOf(tenant, kind, name)
+}
+
+// byChain opens the scope of a surrogate, nil when it is nobody's.
+func (e *erasure) byChain(name string) (*ledger, error) {
+	id, err := chainOf(name)
+	if err != nil {
+		return nil, err
+	}
+	scope, err := ownerOf(e.c, id)
+	if err != nil || scope.IsZero() {
+		return nil, err
+	}
+	return e.db.open(e.c, scope)
+}
+
+// buryAgain leaves tombstones by their digests.
+func (w *writing) buryAgain(statements [][]byte) error {
+	for _, fp := range statements {
+		n, err := w.c.affect(`INSERT INTO tenet.tombstones (scope, statement, seq, kind, label, at, digest) VALUES ($1, $2, $3, $4, 0, $5, $6) ON CONFLICT DO NOTHING`,
+			w.id, fp, int64(w.seq), int64(gate.TombErased), start(w.at), store.TombDigest(w.key, fp, gate.TombErased, 0))
+		if err != nil {
+			return err
+		}
+		if n > 0 {
+			w.Tombs = append(w.Tombs, store.TombDigest(w.key, fp, gate.TombErased, 0))
+			w.tombs++
+		}
+	}
+	slices.SortFunc(w.Tombs, bytes.Compare)
+	return nil
+}
+
+// Erasures implements store.Eraser.
+func (db *DB) Erasures(ctx context.Context, tenant string, limit int) ([]store.ErasureState, error) {
+	const op = "erasures"
+	if tenant == "" || limit < 0 {
+		return nil, invalid(op, "no tenant, or a negative limit")
+	}
+	var out []store.ErasureState
+	err := db.in(tenant).each(ctx, `SELECT id, what, at, scope, seq, state, counts FROM tenet.erasures WHERE owner = $1 ORDER BY at DESC, id LIMIT $2`,
+		[]any{db.master.owner(tenant), limit}, func(rs pgx.Rows) error {
+			var e store.ErasureState
+			var at, scope, seq int64
+			var counts string
+			if err := rs.Scan(&e.ID, &e.What, &at, &scope, &seq, &e.State, &counts); err != nil {
+				return err
+			}
+			e.At, e.Chain, e.Seq = from(at), chainName(scope), uint64(seq)
+			out = append(out, e)
+			return json.Unmarshal([]byte(counts), &out[len(out)-1].Counts)
+		})
+	return out, failure(op, err)
+}
+
+// Purge implements store.Eraser. Erased rows are gone from the live tables when
+// the transaction is; their dead versions go with vacuum, which needs the
+// tables' owner and is not this program's to run. So it only notes that there
+// is nothing left for it to do. What stays in the write-ahead log and in backups
+// is said in docs/erasure.md.
+func (db *DB) Purge(ctx context.Context) error {
+	const op = "purge"
+	return db.write(ctx, op, "\u0001", func(c conn) error {
+		return c.exec(`UPDATE tenet.erasures SET state = $1 WHERE state = $2`, store.ErasureDone, store.ErasurePending)
+	})
+}
+
+// Residue implements store.Eraser.
+func (db *DB) Residue(ctx context.Context, j store.Journaled) (map[string]int, error) {
+	const op = "residue"
+	out := map[string]int{}
+	tenant, err := db.tenantOf(ctx, j)
+	if err != nil {
+		return nil, failure(op, err)
+	}
+	err = db.in(tenant).snapshot(ctx, func(c conn) error {
+		for _, name := range j.Chains {
+			id, err := chainOf(name)
+			if err != nil {
+				return err
+			}
+			left, err := erasing.Left(eraseTx{c}, id)
+			if err != nil {
+				return err
+			}
+			for place, n := range left {
+				out[place] += n
+			}
+		}
+		for _, p := range j.Parts {
+			id, err := chainOf(p.Chain)
+			if err != nil {
+				return err
+			}
+			scope, err := ownerOf(c, id)
+			if err != nil {
+				return err
+			}
+			if scope.IsZero() {
+				continue // it went whole later
+			}
+			s, err := db.find(ctx, c, op, scope)
+			if err != nil {
+				return err
+			}
+			if err := erasing.Residue(db.erasing(s, c), p.Items, out); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return out, failure(op, err)
+	}
+	return out, nil
+}
+
+// Chain implements store.Eraser.
+func (db *DB) Chain(ctx context.Context, chain string, seq uint64, hash []byte) (string, error) {
+	id, err := chainOf(chain)
+	if err != nil {
+		return "", err
+	}
+	tenant, err := db.tenantOf(ctx, store.Journaled{Chains: []string{chain}})
+	if err != nil {
+		return "", failure("chain", err)
+	}
+	why, err := links(ctx, db.in(tenant), id, seq, hash)
+	return why, failure("chain", err)
+}
+
+// links recomputes the hashes of a chain, which needs no key. At seq the hash
+// must be the given one.
+func links(ctx context.Context, c conn, id int64, seq uint64, hash []byte) (why string, err error) {
+	var prev []byte
+	next := uint64(1)
+	met := seq == 0
+	err = subject{id: id}.entries(ctx, c, `true`, nil, math.MaxInt, func(e tenet.AuditEntry, _ tenet.Verdict, _ []byte) error {
+		switch {
+		case why != "":
+		case e.Seq != next:
+			why = "an entry is missing"
+		case !bytes.Equal(e.Prev, prev):
+			why = "an entry does not follow the one before it"
+		case !bytes.Equal(e.Hash, store.EntryHash(e)):
+			why = "an entry was altered"
+		case e.Seq == seq && !bytes.Equal(e.Hash, hash):
+			why = "the erasure's entry is another"
+		}
+		met = met || e.Seq == seq
+		prev, next = e.Hash, e.Seq+1
+		return nil
+	})
+	if err != nil {
+		return "", err
+	}
+	var audit uint64
+	var last []byte
+	if err := c.row(ctx, `SELECT audit, hash FROM tenet.heads WHERE scope = $1`, []any{id}, &audit, &last); err != nil && !errors.Is(err, pgx.ErrNoRows) {
+		return "", err
+	}
+	switch {
+	case why != "":
+	case !met:
+		why = "the erasure's entry is missing"
+	case audit != next-1 || !bytes.Equal(last, prev):
+		why = "the end of the chain is missing"
+	}
+	return why, nil
+}

@@ -1,0 +1,162 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/tenet-memory/tenet"
+	"github.com/tenet-memory/tenet/gate"
+)
+
+// Digests under the master key, of what no table may name.
+func (k masterKey) goneSubject(s tenet.Scope) []byte {
+	return k.keyed("gone subject", []byte(s.Key()))
+}
+
+func (k masterKey) goneStatement(s tenet.Scope, statement string) []byte {
+	return k.keyed("gone statement", []byte(s.Key()), []byte(statement))
+}
+
+func (k masterKey) author(tenant, who string) []byte {
+	return k.keyed("author", []byte(tenant), []byte(who))
+}
+
+func (k masterKey) owner(tenant string) []byte { return k.keyed("owner", []byte(tenant)) }
+
+// since and micros write a time that may be none as 0.
+func since(n int64) time.Time {
+	if n == 0 {
+		return time.Time{}
+	}
+	return from(n)
+}
+
+func micros(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.UnixMicro()
+}
+
+// goneAt is when a subject of this name was erased, and where the Text
+// positions of the next one begin; zero when none was.
+func (db *DB) goneAt(c conn, scope tenet.Scope) (time.Time, int64, error) {
+	return goneMark(bg, c, db.master.goneSubject(scope))
+}
+
+func (s subject) goneStatement(ctx context.Context, c conn, statement string) (time.Time, int64, error) {
+	return goneMark(ctx, c, s.master.goneStatement(s.scope, statement))
+}
+
+func goneMark(ctx context.Context, c conn, mark []byte) (time.Time, int64, error) {
+	var at, text int64
+	err := c.row(ctx, `SELECT at, text FROM tenet.gone WHERE mark = $1`, []any{mark}, &at, &text)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return time.Time{}, 0, nil
+	}
+	return since(at), text, err
+}
+
+// comeBack enters a subject that was erased again, when the decision is about
+// what came after: a late writer writes nothing, not even that it was refused.
+func (l *ledger) comeBack(p gate.Plan) error {
+	if l.id != 0 {
+		return nil
+	}
+	fresh := false
+	switch p.Kind {
+	case gate.Admit:
+		fresh = true
+	case gate.Refuse:
+		fresh = len(p.Verdict.Codes) == 0 || p.Verdict.Codes[0] != tenet.CodeErased
+	case gate.Stage:
+		fresh = p.Staged.Since.After(l.gone)
+	case gate.Deny:
+		fresh = true
+	}
+	if !fresh {
+		return conflict("apply", "the subject was erased")
+	}
+	gone := l.gone
+	var err error
+	l.subject, err = l.db.enter(l.c, "apply", l.scope)
+	l.gone = gone
+	return err
+}
+
+// stillThere leaves candidates out of a stage whose messages were erased after
+// they were read. Of a session that was erased nothing is staged.
+func (w *writing) stillThere(s gate.Staged) (gate.Staged, error) {
+	if !w.gone.IsZero() && !s.Since.After(w.gone) {
+		return s, conflict("apply", "the subject was erased after the stretch was read")
+	}
+	if w.tombs == 0 {
+		return s, nil
+	}
+	b, err := w.blocked(bg, w.c, gate.Query{Sources: []string{gate.SessionSource(s.Session)}})
+	if err != nil {
+		return s, err
+	}
+	if b.Source {
+		return s, conflict("apply", "the session was erased")
+	}
+	var keep []tenet.Candidate
+	for _, c := range s.Candidates {
+		var q gate.Query
+		for _, id := range c.Cites {
+			q.Sources = append(q.Sources, gate.MessageSource(id))
+		}
+		if b, err = w.blocked(bg, w.c, q); err != nil {
+			return s, err
+		}
+		if !b.Source {
+			keep = append(keep, c)
+		}
+	}
+	s.Candidates = keep
+	return s, nil
+}
+
+// mayBegin refuses a session whose name was erased: a late writer is not to
+// bring it back.
+func (s subject) mayBegin(c conn, id tenet.SessionID) error {
+	var tombs int64
+	if err := c.row(bg, `SELECT tombs FROM tenet.heads WHERE scope = $1`, []any{s.id}, &tombs); err != nil || tombs == 0 {
+		return err
+	}
+	b, err := s.blocked(bg, c, gate.Query{Sources: []string{gate.SessionSource(id)}})
+	if err == nil && b.Source {
+		err = conflict("ensure", "the session was erased")
+	}
+	return err
+}
+
+// visitor notes that a person acts in a scope that is not their own, so that
+// erasing them finds it.
+func (db *DB) visitor(c conn, s subject, principal string) error {
+	id, ok := strings.CutPrefix(principal, "user:")
+	if !ok || s.scope.Subject().Kind() == tenet.SubjectUser && s.scope.Subject().ID() == id {
+		return nil
+	}
+	return db.note(c, s, principal)
+}
+
+// visitors notes the scopes that a session reads beside its own.
+func (db *DB) visitors(c conn, s subject, reads []tenet.Scope) error {
+	for _, r := range reads {
+		if r != s.scope && r.Tenant() == s.scope.Tenant() {
+			if err := db.note(c, s, r.Key()); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (db *DB) note(c conn, s subject, who string) error {
+	return c.exec(`INSERT INTO tenet.elsewhere (author, scope) VALUES ($1, $2) ON CONFLICT DO NOTHING`, db.master.author(s.scope.Tenant(), who), s.id)
+}

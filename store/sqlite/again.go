@@ -1,0 +1,282 @@
+package sqlite
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/tenet-memory/tenet"
+	"github.com/tenet-memory/tenet/gate"
+	"github.com/tenet-memory/tenet/store"
+	"github.com/tenet-memory/tenet/store/erasing"
+)
+
+// Again implements store.Eraser.
+func (db *DB) Again(ctx context.Context, j store.Journaled, at time.Time) (store.Erased, error) {
+	const op = "erase again"
+	var out store.Erased
+	err := db.write(ctx, op, func(c conn) error {
+		out = store.Erased{}
+		var one int
+		if err := c.row(bg, `SELECT 1 FROM erasures WHERE id = ?`, []any{j.ID}, &one); !errors.Is(err, sql.ErrNoRows) {
+			return err // it was carried out before the backup was made
+		}
+		e := &erasure{db: db, c: c, plan: gate.Plan{Kind: gate.Erase, Actor: "restore", Ref: j.ID, Why: "erased after the backup was made", At: tenet.Micros(at), Erase: &gate.Selection{Subject: true}}}
+		e.out = store.Erased{ID: j.ID, What: j.What, At: tenet.Micros(at), Counts: map[string]int{}}
+		for _, name := range j.Chains {
+			l, err := e.byChain(name)
+			if err != nil {
+				return err
+			}
+			if l != nil {
+				e.plan.Scope = l.scope
+				if err := e.whole(l); err != nil {
+					return err
+				}
+			}
+		}
+		for _, p := range j.Parts {
+			l, err := e.byChain(p.Chain)
+			if err != nil {
+				return err
+			}
+			if l == nil {
+				continue
+			}
+			items := map[string]bool{}
+			for _, i := range p.Items {
+				items[string(i)] = true
+			}
+			e.plan.Scope = l.scope
+			if err := e.part(l, erasing.Selector{Items: items}, true, p.Tombs...); err != nil {
+				return err
+			}
+		}
+		for _, mark := range j.Gone {
+			if err := c.exec(`INSERT INTO gone (mark, at, text) VALUES (?, ?, 0) ON CONFLICT (mark) DO UPDATE SET at = max(at, excluded.at)`, mark, start(j.At)); err != nil {
+				return err
+			}
+		}
+		out = e.out
+		if e.out.Seq == 0 { // the backup is older than the subject
+			return nil
+		}
+		return e.note()
+	})
+	db.facts.clear()
+	return out, err
+}
+
+// byChain opens the scope of a surrogate, nil when it is nobody's.
+func (e *erasure) byChain(name string) (*ledger, error) {
+	id, err := chainOf(name)
+	if err != nil {
+		return nil, err
+	}
+	scope, err := ownerOf(bg, e.c, id)
+	if err != nil || scope.IsZero() {
+		return nil, err
+	}
+	return e.db.open(e.c, scope)
+}
+
+// buryAgain leaves tombstones by their digests.
+func (w *writing) buryAgain(statements [][]byte) error {
+	for _, fp := range statements {
+		n, err := w.c.affect(`INSERT INTO tombstones (scope, statement, seq, kind, label, at, digest) VALUES (?, ?, ?, ?, 0, ?, ?) ON CONFLICT DO NOTHING`,
+			w.id, fp, int64(w.seq), int64(gate.TombErased), start(w.at), store.TombDigest(w.key, fp, gate.TombErased, 0))
+		if err != nil {
+			return err
+		}
+		if n > 0 {
+			w.Tombs = append(w.Tombs, store.TombDigest(w.key, fp, gate.TombErased, 0))
+			w.tombs++
+		}
+	}
+	slices.SortFunc(w.Tombs, bytes.Compare)
+	return nil
+}
+
+// Erasures implements store.Eraser.
+func (db *DB) Erasures(ctx context.Context, tenant string, limit int) ([]store.ErasureState, error) {
+	const op = "erasures"
+	if tenant == "" || limit < 0 {
+		return nil, invalid(op, "no tenant, or a negative limit")
+	}
+	var out []store.ErasureState
+	err := db.r.each(ctx, `SELECT id, what, at, scope, seq, state, counts FROM erasures WHERE owner = ? ORDER BY at DESC, id LIMIT ?`,
+		[]any{db.master.owner(tenant), limit}, func(rs *sql.Rows) error {
+			var e store.ErasureState
+			var at, scope, seq int64
+			var counts string
+			if err := rs.Scan(&e.ID, &e.What, &at, &scope, &seq, &e.State, &counts); err != nil {
+				return err
+			}
+			e.At, e.Chain, e.Seq = from(at), chainName(scope), uint64(seq)
+			out = append(out, e)
+			return json.Unmarshal([]byte(counts), &out[len(out)-1].Counts)
+		})
+	return out, failure(op, err)
+}
+
+// purgeTries bounds how long Purge waits for readers: about a second.
+const purgeTries = 12
+
+// Purge implements store.Eraser. Rows that were deleted are overwritten in the
+// file (secure_delete); what the write-ahead log holds of them goes when the
+// log is folded into the file and cut. A reader in a transaction stands in the
+// way of that without an error: only the first column of the answer tells.
+func (db *DB) Purge(ctx context.Context) error {
+	const op = "purge"
+	if db.w == nil {
+		return tenet.Errorf(tenet.Unavailable, op, "the database file is read-only")
+	}
+	var pending int
+	if err := db.r.row(ctx, `SELECT count(*) FROM erasures WHERE state = ?`, []any{store.ErasurePending}, &pending); err != nil || pending == 0 {
+		return failure(op, err)
+	}
+	var ids []string
+	if err := db.r.each(ctx, `SELECT id FROM erasures WHERE state = ?`, []any{store.ErasurePending}, func(rs *sql.Rows) error {
+		var id string
+		err := rs.Scan(&id)
+		ids = append(ids, id)
+		return err
+	}); err != nil {
+		return failure(op, err)
+	}
+	for n := 0; ; n++ {
+		busy, err := db.fold(ctx)
+		if err != nil {
+			return failure(op, err)
+		}
+		if !busy {
+			break
+		}
+		if n == purgeTries {
+			return tenet.Errorf(tenet.Unavailable, op, "readers hold the log open after %d tries", n)
+		}
+		if err := pause(ctx, n); err != nil {
+			return failure(op, err)
+		}
+	}
+	return db.write(ctx, op, func(c conn) error {
+		for _, id := range ids {
+			if err := c.exec(`UPDATE erasures SET state = ? WHERE id = ?`, store.ErasureDone, id); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// fold moves the log into the file and cuts it; busy says that nothing, or not
+// all, was moved.
+func (db *DB) fold(ctx context.Context) (busy bool, err error) {
+	var b, log, moved int
+	err = db.w.pool.QueryRowContext(ctx, `PRAGMA wal_checkpoint(TRUNCATE)`).Scan(&b, &log, &moved)
+	if isBusy := err != nil && tenet.KindOf(failure("purge", err)) == tenet.Unavailable && ctx.Err() == nil; isBusy {
+		return true, nil
+	}
+	return b != 0, err
+}
+
+// Residue implements store.Eraser.
+func (db *DB) Residue(ctx context.Context, j store.Journaled) (map[string]int, error) {
+	const op = "residue"
+	out := map[string]int{}
+	err := db.r.snapshot(ctx, func(c conn) error {
+		for _, name := range j.Chains {
+			id, err := chainOf(name)
+			if err != nil {
+				return err
+			}
+			left, err := erasing.Left(eraseTx{c}, id)
+			if err != nil {
+				return err
+			}
+			for place, n := range left {
+				out[place] += n
+			}
+		}
+		for _, p := range j.Parts {
+			id, err := chainOf(p.Chain)
+			if err != nil {
+				return err
+			}
+			scope, err := ownerOf(ctx, c, id)
+			if err != nil {
+				return err
+			}
+			if scope.IsZero() {
+				continue // it went whole later
+			}
+			s, err := db.find(ctx, c, op, scope)
+			if err != nil {
+				return err
+			}
+			if err := erasing.Residue(db.erasing(s, c), p.Items, out); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return out, failure(op, err)
+	}
+	return out, nil
+}
+
+// Chain implements store.Eraser.
+func (db *DB) Chain(ctx context.Context, chain string, seq uint64, hash []byte) (string, error) {
+	id, err := chainOf(chain)
+	if err != nil {
+		return "", err
+	}
+	why, err := links(ctx, db.r, id, seq, hash)
+	return why, failure("chain", err)
+}
+
+// links recomputes the hashes of a chain, which needs no key. At seq the hash
+// must be the given one.
+func links(ctx context.Context, c conn, id int64, seq uint64, hash []byte) (why string, err error) {
+	var prev []byte
+	next := uint64(1)
+	met := seq == 0
+	err = subject{id: id}.entries(ctx, c, `1`, nil, math.MaxInt, func(e tenet.AuditEntry, _ tenet.Verdict, _ []byte) error {
+		switch {
+		case why != "":
+		case e.Seq != next:
+			why = "an entry is missing"
+		case !bytes.Equal(e.Prev, prev):
+			why = "an entry does not follow the one before it"
+		case !bytes.Equal(e.Hash, store.EntryHash(e)):
+			why = "an entry was altered"
+		case e.Seq == seq && !bytes.Equal(e.Hash, hash):
+			why = "the erasure's entry is another"
+		}
+		met = met || e.Seq == seq
+		prev, next = e.Hash, e.Seq+1
+		return nil
+	})
+	if err != nil {
+		return "", err
+	}
+	var audit uint64
+	var last []byte
+	if err := c.row(ctx, `SELECT audit, hash FROM heads WHERE scope = ?`, []any{id}, &audit, &last); err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return "", err
+	}
+	switch {
+	case why != "":
+	case !met:
+		why = "the erasure's entry is missing"
+	case audit != next-1 || !bytes.Equal(last, prev):
+		why = "the end of the chain is missing"
+	}
+	return why, nil
+}
