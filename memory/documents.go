@@ -160,14 +160,14 @@ func (m *Memory) SearchDocuments(ctx context.Context, by tenet.Principal, scope 
 	}
 	q := recall.Query{Text: query, K: k, Now: m.now(), Diversity: recall.Plain}
 	q.Vector, _ = m.indexes.embed(ctx, query)
-	under := func(e entry) bool { return e.tier == tenet.TierDocument && strings.HasPrefix(e.key, prefix) }
+	under := func(e *entry) bool { return e.tier == tenet.TierDocument && strings.HasPrefix(e.key, prefix) }
 	hits, _, err := m.indexes.search(ctx, scope, q, under)
 	if err != nil {
 		return nil, err
 	}
 	out := make([]DocumentHit, 0, len(hits))
 	for _, h := range hits {
-		out = append(out, DocumentHit{document(tenet.Record{ID: h.id, Key: h.key, Text: h.text, Label: h.label, Valid: h.valid}), h.Score})
+		out = append(out, DocumentHit{document(tenet.Record{ID: h.ID, Key: h.Key, Text: h.Text, Label: h.Label, Valid: h.Valid}), h.Score})
 	}
 	return out, nil
 }

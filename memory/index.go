@@ -42,7 +42,8 @@ type scopeIndex struct {
 	asleep  []tenet.RecordID
 	built   bool
 	index   *recall.Index
-	entries map[tenet.RecordID]entry
+	entries []entry // by the ordinal of the index's entry
+	free    []int64 // ordinals to use again
 	// wordings of the notes, once a consolidation has asked for them.
 	wordings map[tenet.RecordID]gate.Wording
 	size     atomic.Int64
@@ -76,16 +77,9 @@ func laneOf(l tenet.Label) recall.Lane {
 	return recall.External
 }
 
-// hit is a found entry with its score.
-type hit struct {
-	entry
-	recall.Hit
-	scope tenet.Scope
-}
-
 // search asks one scope's index, at the ledger's present position. Entries
 // that keep refuses are no hits; nil keeps all.
-func (x *indexes) search(ctx context.Context, scope tenet.Scope, q recall.Query, keep func(entry) bool) ([]hit, recall.Result, error) {
+func (x *indexes) search(ctx context.Context, scope tenet.Scope, q recall.Query, keep func(*entry) bool) ([]Recalled, recall.Result, error) {
 	si := x.scope(scope)
 	if err := x.refresh(ctx, scope, si); err != nil {
 		return nil, recall.Result{}, err
@@ -93,15 +87,21 @@ func (x *indexes) search(ctx context.Context, scope tenet.Scope, q recall.Query,
 	si.mu.RLock()
 	defer si.mu.RUnlock()
 	if keep != nil {
-		q.Only = func(id string) bool { return keep(si.entries[tenet.RecordID(id)]) }
+		q.Only = func(ordinal int64) bool { return keep(&si.entries[ordinal]) }
 	}
 	res, err := si.index.Search(q)
 	if err != nil {
 		return nil, res, tenet.Errorf(tenet.Invalid, "recall", "%v", err)
 	}
-	hits := make([]hit, 0, len(res.Hits))
-	for _, h := range res.Hits {
-		hits = append(hits, hit{si.entries[tenet.RecordID(h.ID)], h, scope})
+	hits := make([]Recalled, len(res.Hits))
+	for i := range res.Hits {
+		h := &res.Hits[i]
+		e := &si.entries[h.Ordinal]
+		hits[i] = Recalled{
+			ID: e.id, Scope: scope, Tier: e.tier, Label: e.label, Lane: h.Lane.String(), Key: e.key, Text: e.text,
+			Speaker: e.speaker, Session: e.session, Message: e.message, Valid: e.valid, RecordedAt: e.recorded,
+			Score: h.Score, Dormant: h.Dormant, Similar: h.Similar, Why: h.Why,
+		}
 	}
 	return hits, res, nil
 }
@@ -116,7 +116,7 @@ func (x *indexes) scope(scope tenet.Scope) *scopeIndex {
 		if err != nil {
 			panic(err) // Open has tried these parameters
 		}
-		si = &scopeIndex{index: index, entries: map[tenet.RecordID]entry{}}
+		si = &scopeIndex{index: index}
 		if x.byKey == nil {
 			x.byKey = map[tenet.Scope]*scopeIndex{}
 		}
@@ -184,36 +184,44 @@ func (si *scopeIndex) take(ch store.Changes, params recall.Params) error {
 		if err != nil {
 			return err
 		}
-		si.index, si.entries, si.dense, si.sleep, si.asleep = index, map[tenet.RecordID]entry{}, 0, 0, nil
+		si.index, si.entries, si.free = index, make([]entry, 0, len(ch.Added)), nil
+		si.dense, si.sleep, si.asleep = 0, 0, nil
 	}
-	gone := make([]string, 0, len(ch.Removed))
 	for _, id := range ch.Removed {
-		gone = append(gone, string(id))
-		delete(si.entries, id)
+		if n, ok := si.index.Ordinal(string(id)); ok {
+			si.entries[n], si.free = entry{}, append(si.free, n)
+			si.index.Remove(string(id))
+		}
 	}
-	si.index.Remove(gone...)
-	added := make([]recall.Entry, 0, len(ch.Added))
-	for _, r := range ch.Added {
-		si.entries[r.ID] = entry{
+	added := make([]recall.Entry, len(ch.Added))
+	for i := range ch.Added {
+		r := &ch.Added[i]
+		n, ok := si.index.Ordinal(string(r.ID)) // it replaces the one of its id
+		if last := len(si.free) - 1; !ok && last >= 0 {
+			n, si.free = si.free[last], si.free[:last]
+		} else if !ok {
+			n, si.entries = int64(len(si.entries)), append(si.entries, entry{})
+		}
+		si.entries[n] = entry{
 			id: r.ID, tier: r.Tier, label: r.Label, key: r.Key, text: r.Text, speaker: r.Speaker,
 			session: r.Session, message: r.Message, valid: r.Valid, recorded: r.Known.From,
 		}
-		added = append(added, recall.Entry{
+		added[i] = recall.Entry{
 			ID: string(r.ID), Lane: laneOf(r.Label), Session: sessionOf(r), Position: int(r.Position), Speaker: r.Speaker,
-			Key: r.Key, Text: r.Text, RecordedAt: r.Known.From, ValidFrom: r.Valid.From, ValidTo: r.Valid.To,
-		})
+			Key: r.Key, Text: r.Text, RecordedAt: r.Known.From, ValidFrom: r.Valid.From, ValidTo: r.Valid.To, Ordinal: n,
+		}
 	}
 	if err := si.index.Add(added...); err != nil {
 		return err
 	}
 	si.head, si.built = ch.Head.Text, true
-	si.size.Store(int64(len(si.entries)))
+	si.size.Store(int64(si.index.Len()))
 	return nil
 }
 
 // sessionOf is the session whose neighbours lend a record their words: only
 // verbatim turns have neighbours.
-func sessionOf(r tenet.Record) string {
+func sessionOf(r *tenet.Record) string {
 	if r.Tier == tenet.TierEpisode {
 		return string(r.Session)
 	}

@@ -103,7 +103,7 @@ func (x *indexes) find(ctx context.Context, scopes []tenet.Scope, query string, 
 	}
 	var out Found
 	q.Vector, out.Degraded = x.embed(ctx, query)
-	lists := make([][]hit, len(scopes))
+	lists := make([][]Recalled, len(scopes))
 	for i, s := range scopes {
 		hits, res, err := x.search(ctx, s, q, nil)
 		if err != nil {
@@ -114,16 +114,13 @@ func (x *indexes) find(ctx context.Context, scopes []tenet.Scope, query string, 
 			out.Reason = res.Reason.String()
 		}
 	}
-	for _, h := range merge(lists, o.K) {
-		out.Hits = append(out.Hits, h.recalled())
-	}
-	if len(out.Hits) > 0 {
+	if out.Hits = merge(lists, o.K); len(out.Hits) > 0 {
 		out.Reason = ""
 	}
 	return out, nil
 }
 
-func merge(lists [][]hit, k int) []hit {
+func merge(lists [][]Recalled, k int) []Recalled {
 	if len(lists) == 1 {
 		return lists[0]
 	}
@@ -132,7 +129,7 @@ func merge(lists [][]hit, k int) []hit {
 		quota[i] = (k/2 + len(lists) - 2) / max(1, len(lists)-1)
 	}
 	quota[0] = k - k/2
-	var out []hit
+	var out []Recalled
 	for i, l := range lists {
 		n := min(quota[i], len(l), k-len(out))
 		out, lists[i] = append(out, l[:n]...), l[n:]
@@ -142,14 +139,6 @@ func merge(lists [][]hit, k int) []hit {
 		out = append(out, l[:n]...)
 	}
 	return out
-}
-
-func (h hit) recalled() Recalled {
-	return Recalled{
-		ID: h.id, Scope: h.scope, Tier: h.tier, Label: h.label, Lane: h.Lane.String(), Key: h.key, Text: h.text,
-		Speaker: h.speaker, Session: h.session, Message: h.message, Valid: h.valid, RecordedAt: h.recorded,
-		Score: h.Score, Dormant: h.Dormant, Similar: h.Similar, Why: h.Why,
-	}
 }
 
 // lowest is the lower of two labels, where zero is none yet.

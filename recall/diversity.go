@@ -8,7 +8,7 @@ import (
 // hits turns the ranked candidates into at most k hits.
 func (s *stage) hits(q *Query) []Hit {
 	top := s.ws.top
-	var out []Hit
+	out := make([]Hit, 0, min(q.K, len(top)))
 	switch q.Diversity {
 	case Plain:
 		for i := range top[:min(q.K, len(top))] {
@@ -56,7 +56,7 @@ func (s *stage) collapse(q *Query) []cluster {
 	if q.Diversity == Spread {
 		need = max(need, s.ix.params.SpreadDepth)
 	}
-	var kept []cluster
+	kept := make([]cluster, 0, min(need, len(s.ws.top)))
 	for i := range s.ws.top {
 		c := &s.ws.top[i]
 		at := -1

@@ -111,7 +111,7 @@ func (s *stage) windowPart(slot uint32, i int) float64 {
 	}
 	base, slope := bend(64*p.WindowK1, p.WindowB, float64(ln.winLen)/float64(ln.count))
 	tf := float64(acc)
-	return s.ws.weight[i] * (p.WindowK1 + 1) * tf / (tf + base + slope*float64(ln.docs[slot].winLen))
+	return s.ws.weight[i] * (p.WindowK1 + 1) * tf / (tf + base + slope*float64(ln.wide[slot]))
 }
 
 func (ln *lane) sessionPart(id uint32, t queryTerm, p *Params, df int) float64 {

@@ -15,8 +15,10 @@ type Index struct {
 	dict  dictionary
 	lanes [laneCount]lane
 	where map[string]place
-	keys  map[string][]place // folded key to the entries that bear it
-	names []name
+	// shortest is a length that no id is below, so that most words need no look-up.
+	shortest int
+	keys     map[string][]place // folded key to the entries that bear it
+	names    []name
 	// speakers maps folded names to their numbers.
 	speakers map[string]uint32
 	space    string
@@ -91,6 +93,16 @@ func (ix *Index) Add(entries ...Entry) error {
 	defer ix.mu.Unlock()
 	if err := ix.check(entries); err != nil {
 		return err
+	}
+	if len(ix.where) == 0 {
+		ix.where = make(map[string]place, len(entries))
+	}
+	var more [laneCount]int
+	for i := range entries {
+		more[entries[i].Lane]++
+	}
+	for l := range ix.lanes {
+		ix.lanes[l].grow(more[l], ix.window)
 	}
 	var seq []uint32
 	var freqs []termFreq
@@ -180,6 +192,9 @@ func (ix *Index) add(e *Entry, seq []uint32, freqs []termFreq) ([]uint32, []term
 	ix.bytes += d.weigh()
 	h := hotDoc{length: int32(length), speaker: ix.speaker(e.Speaker), prefers: cues.preference, dormant: e.Dormant}
 	ln := &ix.lanes[e.Lane]
+	if len(ix.where) == 0 || len(e.ID) < ix.shortest {
+		ix.shortest = len(e.ID)
+	}
 	at := place{e.Lane, ln.insert(d, h, e.Session, freqs, ix.window)}
 	ix.where[e.ID] = at
 	if k := d.key; k != "" {
@@ -187,6 +202,17 @@ func (ix *Index) add(e *Entry, seq []uint32, freqs []termFreq) ([]uint32, []term
 	}
 	ix.setVector(at, e.Vector)
 	return seq, freqs
+}
+
+// Ordinal is the caller's number of an entry, and whether the entry is there.
+func (ix *Index) Ordinal(id string) (int64, bool) {
+	ix.mu.RLock()
+	defer ix.mu.RUnlock()
+	at, ok := ix.where[id]
+	if !ok {
+		return 0, false
+	}
+	return ix.lanes[at.lane].docs[at.slot].ordinal, true
 }
 
 // SetDormant puts an entry to sleep or wakes it, and reports whether it is there.

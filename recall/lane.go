@@ -34,7 +34,6 @@ type doc struct {
 	position int
 	body     uint32 // where the body starts in seq
 	session  uint32 // it is a member of; noSlot where there is none
-	winLen   int32  // length with the neighbours', in 1/64
 	live     bool
 	standing bool // an instruction for every question
 }
@@ -62,6 +61,7 @@ type lane struct {
 	hot      []hotDoc
 	free     []uint32
 	near     []uint32 // per slot: neighbours at -1, +1, -2, +2, ...
+	wide     []int32  // per slot: length with the neighbours', in 1/64
 	posts    [][]posting
 	names    map[string]uint32
 	sessions []session
@@ -76,7 +76,7 @@ type lane struct {
 
 	count  int   // live entries
 	length int64 // of all live entries
-	winLen int64
+	winLen int64 // of all of wide
 	// Of sessions with at least two members: a single one says nothing that its
 	// entry does not.
 	inSess  int64 // entries
@@ -112,6 +112,14 @@ func (ln *lane) precedes(a, b uint32) int {
 	return 1
 }
 
+// grow makes room for n documents, so that many are not copied many times.
+func (ln *lane) grow(n int, window []reach) {
+	if n > 64 {
+		ln.docs, ln.hot = slices.Grow(ln.docs, n), slices.Grow(ln.hot, n)
+		ln.near, ln.wide = slices.Grow(ln.near, 2*len(window)*n), slices.Grow(ln.wide, n)
+	}
+}
+
 // insert stores the document and its postings and links it with its neighbours.
 func (ln *lane) insert(d doc, h hotDoc, name string, freqs []termFreq, window []reach) uint32 {
 	var slot uint32
@@ -120,7 +128,7 @@ func (ln *lane) insert(d doc, h hotDoc, name string, freqs []termFreq, window []
 		ln.docs[slot], ln.hot[slot] = d, h
 	} else {
 		slot = uint32(len(ln.docs))
-		ln.docs, ln.hot = append(ln.docs, d), append(ln.hot, h)
+		ln.docs, ln.hot, ln.wide = append(ln.docs, d), append(ln.hot, h), append(ln.wide, 0)
 		for range 2 * len(window) {
 			ln.near = append(ln.near, noSlot)
 		}
@@ -177,8 +185,8 @@ func (ln *lane) join(slot uint32, name string, window []reach) {
 	d, h := &ln.docs[slot], &ln.hot[slot]
 	d.session, h.session = noSlot, noSlot
 	if name == "" {
-		d.winLen = 64 * h.length
-		ln.winLen += int64(d.winLen)
+		ln.wide[slot] = 64 * h.length
+		ln.winLen += int64(ln.wide[slot])
 		return
 	}
 	id, ok := ln.names[name]
@@ -221,7 +229,8 @@ func (ln *lane) join(slot uint32, name string, window []reach) {
 // leave takes the slot out of its session.
 func (ln *lane) leave(slot uint32, window []reach) {
 	d := &ln.docs[slot]
-	ln.winLen -= int64(d.winLen)
+	ln.winLen -= int64(ln.wide[slot])
+	ln.wide[slot] = 0
 	h := &ln.hot[slot]
 	if d.session == noSlot {
 		return
@@ -259,20 +268,19 @@ func (ln *lane) relink(s *session, at int, window []reach) {
 	for i := max(0, at-r); i < min(len(s.members), at+r+1); i++ {
 		slot := s.members[i]
 		near := ln.near[int(slot)*2*r : (int(slot)+1)*2*r]
-		d := &ln.docs[slot]
-		ln.winLen -= int64(d.winLen)
-		d.winLen = 64 * ln.hot[slot].length
+		wide := 64 * ln.hot[slot].length
 		for k, w := range window {
 			near[2*k], near[2*k+1] = noSlot, noSlot
 			if j := i - k - 1; j >= 0 {
 				near[2*k] = s.members[j]
-				d.winLen += w.before * ln.hot[s.members[j]].length
+				wide += w.before * ln.hot[s.members[j]].length
 			}
 			if j := i + k + 1; j < len(s.members) {
 				near[2*k+1] = s.members[j]
-				d.winLen += w.after * ln.hot[s.members[j]].length
+				wide += w.after * ln.hot[s.members[j]].length
 			}
 		}
-		ln.winLen += int64(d.winLen)
+		ln.winLen += int64(wide - ln.wide[slot])
+		ln.wide[slot] = wide
 	}
 }

@@ -35,7 +35,7 @@ type query struct {
 	unknown  float64 // weight of those that are not in the index
 	ignored  int
 	within   *Range
-	only     func(id string) bool
+	only     func(ordinal int64) bool
 	dormant  bool // dormant entries may be found
 	time     *Range
 	vector   []int8
@@ -53,9 +53,9 @@ type termPair struct{ a, b uint8 }
 
 // read turns the text into terms, pairs, phrases and names.
 func (ix *Index) read(text string) query {
-	var q query
+	q := query{terms: make([]queryTerm, 0, 16)}
 	lx := ix.dict.tok.lex
-	var order []uint32 // the words in their order, unknown ones as stopTerm
+	order := make([]uint32, 0, 16) // the words in their order, unknown ones as stopTerm
 	var spoken []string
 	ix.dict.tok.scan(text, func(form []byte, _, _ int) {
 		if _, ok := ix.speakers[string(form)]; ok {
@@ -218,7 +218,7 @@ func (q *query) name(ix *Index, text string) {
 		}
 		q.named = ix.name(q.named, phrase)
 	}
-	var fields []string
+	fields := make([]string, 0, 16)
 	for field := range strings.FieldsSeq(text) {
 		if len(fields) == maxNames {
 			break
@@ -237,8 +237,10 @@ func (q *query) name(ix *Index, text string) {
 // name adds the entries whose id or key the word is.
 func (ix *Index) name(to []place, word string) []place {
 	for {
-		if at, ok := ix.where[word]; ok {
-			to = append(to, at)
+		if len(word) >= ix.shortest {
+			if at, ok := ix.where[word]; ok {
+				to = append(to, at)
+			}
 		}
 		if len(ix.keys) > 0 {
 			to = append(to, ix.keys[foldKey(word)]...)

@@ -90,8 +90,8 @@ type Query struct {
 	Within *Range
 	// Vector is the question in the space of the entries' vectors, or zero.
 	Vector Vector
-	// Only, when set, is a hard filter on ids.
-	Only func(id string) bool
+	// Only, when set, is a hard filter on entries, by their ordinals.
+	Only func(ordinal int64) bool
 	// Dormant lets dormant entries be found like the others.
 	Dormant bool
 	// Diversity says what is done about near duplicates.

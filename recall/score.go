@@ -17,6 +17,8 @@ type workspace struct {
 	weight   [maxTerms]float64 // of a term in this lane: its own times its idf
 	place    [maxTerms]uint8   // of a term in the cells' freqs, or noPlace
 	order    []uint8           // places in query.terms, the rarest term first
+	given    int               // how many terms have a place
+	whole    bool              // cells' freqs hold every term of the query and every entry that has one
 	mark     []uint8           // by term number: 1 + place in query.terms
 	top      []scored
 	all      []candidate
@@ -44,6 +46,17 @@ type cell struct {
 	freqs [windowTerms]uint8
 	state uint8
 	_     uint8
+}
+
+// several reports whether the entry holds two of the query's words or more.
+func (c *cell) several() bool {
+	n := 0
+	for _, f := range c.freqs {
+		if f > 0 {
+			n++
+		}
+	}
+	return n > 1
 }
 
 const (
@@ -123,11 +136,15 @@ func (ln *lane) allot(terms []queryTerm, ws *workspace) {
 	slices.SortStableFunc(ws.order, func(a, b uint8) int {
 		return cmp.Compare(len(ln.list(terms[a].id)), len(ln.list(terms[b].id)))
 	})
-	given := uint8(0)
+	ws.given, ws.whole = 0, true
 	for _, i := range ws.order {
-		if !terms[i].kin && given < windowTerms {
-			ws.place[i] = given
-			given++
+		switch {
+		case terms[i].kin:
+		case ws.given < windowTerms:
+			ws.place[i] = uint8(ws.given)
+			ws.given++
+		default:
+			ws.whole = false
 		}
 	}
 }
@@ -155,6 +172,7 @@ func (ln *lane) scatter(i int, t queryTerm, p *Params, ws *workspace) {
 	sessions := p.SessionWeight > 0 && ln.open > 1
 	most := ws.most
 	only := len(ws.found) >= enough && len(list) > ln.count/common
+	ws.whole = ws.whole && !only
 	for _, e := range list {
 		s := e.slot()
 		h := &ln.hot[s]
@@ -206,7 +224,8 @@ func (ln *lane) foldSessions(i int, t queryTerm, p *Params, ws *workspace) {
 // its neighbours'.
 func (ln *lane) windowScore(slot uint32, terms []queryTerm, p *Params, window []reach, ws *workspace) float64 {
 	var acc [windowTerms]int32
-	for j, f := range ws.cells[slot].freqs {
+	given := ws.given
+	for j, f := range ws.cells[slot].freqs[:given] {
 		acc[j] = 64 * int32(f)
 	}
 	near := ln.near[int(slot)*2*len(window) : (int(slot)+1)*2*len(window)]
@@ -220,13 +239,13 @@ func (ln *lane) windowScore(slot uint32, terms []queryTerm, p *Params, window []
 			if c.turn == 0 {
 				continue
 			}
-			for j, f := range c.freqs {
+			for j, f := range c.freqs[:given] {
 				acc[j] += weight * int32(f)
 			}
 		}
 	}
 	base, slope := bend(64*p.WindowK1, p.WindowB, float64(ln.winLen)/float64(ln.count))
-	rest := base + float64(slope*float64(ln.docs[slot].winLen))
+	rest := base + float64(slope*float64(ln.wide[slot]))
 	sum := 0.0
 	for i := range terms {
 		if ws.place[i] == noPlace {

@@ -173,6 +173,9 @@ func merge(found [laneCount][]Hit, k int, share float64) []Hit {
 	for _, hits := range found[Trusted+1:] {
 		others = append(others, hits...)
 	}
+	if len(others) == 0 {
+		return trusted[:min(k, len(trusted))]
+	}
 	slices.SortStableFunc(others, func(a, b Hit) int { return cmp.Compare(b.Score, a.Score) })
 	out := make([]Hit, 0, min(k, len(trusted)+len(others)))
 	for len(out) < cap(out) {

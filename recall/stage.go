@@ -143,7 +143,7 @@ func (s *stage) admits(slot uint32) bool {
 	if s.ln.hot[slot].dormant && !s.q.dormant && s.ws.cells[slot].state&stateExact == 0 {
 		return false
 	}
-	if s.q.only != nil && !s.q.only(s.ln.docs[slot].id) {
+	if s.q.only != nil && !s.q.only(s.ln.docs[slot].ordinal) {
 		return false
 	}
 	return s.q.within == nil || s.q.within.overlaps(&s.ln.docs[slot])
@@ -157,21 +157,23 @@ func (s *stage) first(n int) {
 	many := s.ln.open > 1
 	named, spoken := s.named, 1+s.ix.params.SpeakerBoost
 	all := s.ws.all[:0]
+	filtered := s.q.within != nil || s.q.only != nil
 	for _, slot := range s.ws.found {
-		if !s.admits(slot) {
+		h := &s.ln.hot[slot]
+		if (filtered || h.dormant) && !s.admits(slot) {
 			continue
 		}
 		turn := float64(s.ws.cells[slot].turn)
 		score := float64(own * turn)
-		if id := s.ln.hot[slot].session; many && id != noSlot {
-			score += s.ws.sessions[id].score
+		if many && h.session != noSlot {
+			score += s.ws.sessions[h.session].score
 		} else {
 			score += float64(alone * turn)
 		}
 		if s.boosts {
 			speaker, preference, time := s.factor(slot)
 			score *= 1 + speaker + preference + time
-		} else if who := s.ln.hot[slot].speaker; named && who != noSlot && s.q.speakers[who] {
+		} else if named && h.speaker != noSlot && s.q.speakers[h.speaker] {
 			score *= spoken
 		}
 		if s.extras || score > 0 {
@@ -225,9 +227,9 @@ func (s *stage) cut(n int) []candidate {
 		low--
 		kept += int(count[low])
 	}
-	out := all[:0]
+	out, least := all[:0], float64(low)
 	for _, c := range all {
-		if int(c.score*by) >= low {
+		if c.score*by >= least {
 			out = append(out, c)
 		}
 	}
@@ -370,6 +372,9 @@ func (s *stage) together(slot uint32) float64 {
 		return 0
 	}
 	ws := s.ws
+	if ws.whole && !ws.cells[slot].several() {
+		return 0
+	}
 	ws.last = slices.Grow(ws.last[:0], len(s.q.terms))[:len(s.q.terms)]
 	for i := range ws.last {
 		ws.last[i] = -2 * nearBy

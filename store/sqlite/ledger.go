@@ -60,8 +60,33 @@ func (s subject) records(ctx context.Context, c conn, rest string, args ...any) 
 
 // Head implements store.Reader.
 func (db *DB) Head(ctx context.Context, scope tenet.Scope) (store.Head, error) {
-	h, err := db.head(ctx, db.r, "head", scope)
-	return h.Head, err
+	if scope.IsZero() {
+		return store.Head{}, invalid("head", "no scope")
+	}
+	// Every recall asks this: by the surrogate, once it is known, and as few
+	// columns as can be, into types that need no conversion.
+	var id, text, stats, audit, dense, sleep int64
+	const columns = `SELECT h.scope, h.text, h.stats, h.audit, h.dense, h.sleep FROM subjects s JOIN heads h ON h.scope = s.scope WHERE `
+	dest := []any{&id, &text, &stats, &audit, &dense, &sleep}
+	err := sql.ErrNoRows
+	if known, ok := db.surrogates.Load(scope); ok {
+		err = db.r.row(ctx, columns+`s.scope = ?`, []any{known}, dest...)
+	}
+	if errors.Is(err, sql.ErrNoRows) { // not known yet, or erased and perhaps made anew
+		err = db.r.row(ctx, columns+`s.tenant = ? AND s.kind = ? AND s.external_id = ?`,
+			[]any{scope.Tenant(), int64(scope.Subject().Kind()), scope.Subject().ID()}, dest...)
+		switch {
+		case errors.Is(err, sql.ErrNoRows):
+			db.surrogates.Delete(scope)
+			return store.Head{}, nil
+		case err == nil:
+			db.surrogates.Store(scope, id)
+		}
+	}
+	if err != nil {
+		return store.Head{}, failure("head", err)
+	}
+	return store.Head{Text: uint64(text), Stats: uint64(stats), Audit: uint64(audit), Dense: uint64(dense), Sleep: uint64(sleep)}, nil
 }
 
 type position struct {
@@ -124,37 +149,6 @@ func (db *DB) History(ctx context.Context, scope tenet.Scope, tier tenet.Tier, k
 		return nil, failure(op, err)
 	}
 	return rs, nil
-}
-
-// Changes implements store.Reader.
-func (db *DB) Changes(ctx context.Context, scope tenet.Scope, since uint64) (store.Changes, error) {
-	const op = "changes"
-	var ch store.Changes
-	err := db.r.snapshot(ctx, func(c conn) error {
-		p, err := db.head(ctx, c, op, scope)
-		if err != nil {
-			return err
-		}
-		ch = store.Changes{Head: p.Head, Reset: since == 0 || since < p.reset || since > p.Text}
-		if ch.Reset {
-			since = 0
-		}
-		if ch.Added, err = (subject{scope: scope}).records(ctx, c,
-			`WHERE scope = ? AND added > ? AND added > 0 AND removed = 0 ORDER BY added, rowid`, p.id, int64(since)); err != nil || ch.Reset {
-			return err
-		}
-		return c.each(ctx, `SELECT id FROM records WHERE scope = ?1 AND removed > ?2 AND removed > 0 AND added <= ?2 ORDER BY removed, rowid`,
-			[]any{p.id, int64(since)}, func(rs *sql.Rows) error {
-				var id tenet.RecordID
-				err := rs.Scan(&id)
-				ch.Removed = append(ch.Removed, id)
-				return err
-			})
-	})
-	if err != nil {
-		return store.Changes{}, failure(op, err)
-	}
-	return ch, nil
 }
 
 // State implements store.Reader.

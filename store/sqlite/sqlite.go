@@ -44,12 +44,13 @@ type Options struct {
 
 // DB is one open file. It is safe for concurrent use.
 type DB struct {
-	master   masterKey
-	w        *writer // nil when the file is read-only
-	r        conn
-	facts    factCache
-	closeAll func() error
-	checked  struct { // the last look at the whole file
+	master     masterKey
+	w          *writer // nil when the file is read-only
+	r          conn
+	facts      factCache
+	surrogates sync.Map // of scopes whose position was asked for: tenet.Scope to int64
+	closeAll   func() error
+	checked    struct { // the last look at the whole file
 		mu sync.Mutex
 		at time.Time
 		ok bool

@@ -348,6 +348,11 @@ func (m *ledgers) compare() {
 	})
 	m.both("changes", func(l store.Ledger) (any, error) {
 		ch, err := l.Changes(ctx, m.scope, 0)
+		for i := max(0, len(ch.Added)-3); i < len(ch.Added); i++ { // recall may read other columns, never another record
+			r, err := l.Record(ctx, m.scope, ch.Added[i].ID)
+			must(m.TB, err)
+			same(m.TB, "a record as recall gets it", ch.Added[i], r)
+		}
 		return texts(ch.Added), err
 	})
 	if chance(m.Rand, 3) { // what was followed is all there is
