@@ -103,6 +103,7 @@ func New(c Config) (*API, error) {
 	a.runRoutes()
 	a.factRoutes()
 	a.documentRoutes()
+	a.memoryToolRoutes()
 	a.threadRoutes()
 	a.reviewRoutes()
 	a.pipelineRoutes()

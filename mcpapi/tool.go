@@ -87,6 +87,8 @@ func add[In, Out any](t *tools, name, title, doc string, h hints, b bounds, do f
 	}
 	var check arguments
 	if err == nil {
+		portable(in)
+		portable(out)
 		check, err = newArguments(in)
 	}
 	if err != nil {
@@ -131,6 +133,21 @@ func bound(s *jsonschema.Schema, b bounds) error {
 		}
 	}
 	return nil
+}
+
+// portable gives every schema one type: what may be null is absent instead, and
+// clients that map schemas onto a smaller dialect keep the constraint.
+func portable(s *jsonschema.Schema) {
+	if s == nil {
+		return
+	}
+	if i := slices.Index(s.Types, "null"); i >= 0 && len(s.Types) == 2 {
+		s.Type, s.Types = s.Types[1-i], nil
+	}
+	portable(s.Items)
+	for _, p := range s.Properties {
+		portable(p)
+	}
 }
 
 func success[Out any](a answer[Out]) (*mcp.CallToolResult, error) {
