@@ -41,12 +41,22 @@ var framed = []struct{ key, before, after string }{
 // joiners of clauses and lists in the languages above.
 var foreignJoints = set("et|und|y|e|ed|en|dan|och|og|mais|aber|pero|ma|mas|maar|tapi|men|car|denn|porque|perché|dus|donc|also|allergisch")
 
+// foreignPoison makes what follows it somebody else's word, a condition or a
+// guess.
+var foreignPoison = set(`sagt|sagte|sagen|meint|meinte|denkt|glaubt|glaubte|behauptet|schreibt|fragt|wenn|falls|ob|als|angenommen|vielleicht|stell
+dit|disent|pense|croit|prétend|écrit|demande|si|peut-être|imagine|supposons
+dice|dicen|dijo|piensa|cree|pregunta|quizás|imagina|supongamos|dicono|pensa|crede|se|forse|immagina|diz|dizem|acha|talvez|imagine
+zegt|zei|denkt|gelooft|als|misschien|stel|säger|sier|tror|om|hvis|kanske|kanskje|kata|kalau|jika|mungkin`)
+
 // foreign reads the sentence by the patterns above.
 func (r *reading) foreign(s *sentence) {
 	if s.question || s.quoted(0) {
 		return
 	}
 	for start := range s.tokens {
+		if start > 0 && foreignPoison[s.word(start-1)] || foreignPoison[s.word(start)] {
+			break
+		}
 		if start > 0 && s.word(start-1) != "," && !foreignJoints[s.word(start-1)] && !(start == 1 && greetings[s.word(0)]) {
 			continue
 		}

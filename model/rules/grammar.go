@@ -15,6 +15,8 @@ type rule struct {
 	whole bool
 	// loose lets anything follow.
 	loose bool
+	// timed wants a time: "I've lived in Rome" alone does not say that it is so.
+	timed bool
 	// inside lets the pattern stand anywhere in a sentence, a question too: it
 	// presupposes what it says ("my cat Luna").
 	inside bool
@@ -68,13 +70,13 @@ var grammar = compiled([]rule{
 	{key: "home_city", take: "place", open: true, says: []string{
 		"i|we ~ live in <place>",
 		"i|we am|are ~ living in <place>",
-		"i|we have ~ lived in <place>",
 		"i|we have ~ been living in <place>",
 		"i|we am|are ~ based in <place>",
 		"i|we ~ reside in <place>",
 		"i|we ~ live with my husband|wife|family|parents|boyfriend|girlfriend|partner|kids|children in <place>",
 		"my home city|town? is ~ <place>",
 	}},
+	{key: "home_city", take: "place", open: true, timed: true, says: []string{"i|we have ~ lived in <place>"}},
 	{key: "home_city", take: "geo", open: true, says: []string{
 		"i|we have? ~ moved here? to|back? to? <geo>",
 		"i|we have? ~ relocated to <geo>",
@@ -124,12 +126,12 @@ var grammar = compiled([]rule{
 		"i ~ work as a|an <job>",
 		"i ~ work part|full time as a|an <job>",
 		"i ~ work remotely as a|an <job>",
-		"i have ~ worked as a|an <job>",
 		"i have a job as a|an <job>",
 		"i ~ started working|work as a|an <job>",
 		"i ~ started a new job as a|an <job>",
 		"i ~ got promoted to <job>",
 	}},
+	{key: "occupation", take: "job", open: true, timed: true, says: []string{"i have ~ worked as a|an <job>"}},
 	{key: "occupation", take: "occupation", op: end, open: true, says: []string{
 		"i am no longer a|an <occupation>",
 		"i am not a|an <occupation> any? more|anymore",
@@ -139,7 +141,6 @@ var grammar = compiled([]rule{
 	{key: "employer", take: "org", open: true, says: []string{
 		"i ~ work for|at <org>",
 		"i am ~ working for|at <org>",
-		"i have ~ worked for|at <org>",
 		"i have ~ been working for|at <org>",
 		"i am ~ employed by|at <org>",
 		"i ~ started working|work at|for <org>",
@@ -147,6 +148,7 @@ var grammar = compiled([]rule{
 		"i ~ got a new? job at|with <org>",
 		"my employer is ~ <org>",
 	}},
+	{key: "employer", take: "org", open: true, timed: true, says: []string{"i have ~ worked for|at <org>"}},
 	{key: "employer", take: "org", op: end, open: true, says: []string{
 		"i no longer work for|at <org>",
 		"i do not work for|at <org> any? more|anymore",
@@ -340,6 +342,7 @@ var forgettable = map[string]string{
 	"home city": "home_city", "city": "home_city", "hometown": "hometown", "nationality": "nationality", "job": "occupation", "occupation": "occupation",
 	"employer": "employer", "diet": "diet", "seat preference": "seat_preference", "contact preference": "contact_preference",
 	"marital status": "marital_status", "native language": "native_language", "birthplace": "birthplace",
+	"where i live": "home_city", "where i work": "employer", "where i come from": "hometown", "how old i am": "age", "when i was born": "birthday",
 }
 
 func compiled(rs []rule) []rule {

@@ -11,7 +11,7 @@ var conditions = set("if|unless|suppose|supposing|imagine|pretend|assuming|assum
 // wish or a guess.
 var poison = set(`if|unless|whether|suppose|supposing|imagine|imagining|pretend|pretending|say|says|said|saying|tell|tells|told|telling|thinks|thought
 believes|believed|claims|claimed|would|wish|wished|hope|hopes|hoping|maybe|perhaps|might|could|guess|writes|wrote|called|asks|asked
-dream|dreamed|dreamt|joke|joked|assume|assuming|act|acting|reads|quote|like|feel|as`)
+dream|dreamed|dreamt|joke|joked|argument|assume|assuming|act|acting|reads|quote|like|feel|as`)
 
 func (s *sentence) poisoned(i int) bool {
 	for k, t := range s.tokens[:i] {
@@ -42,21 +42,57 @@ func (s *sentence) quoted(i int) bool {
 
 // doubted reports whether what follows a statement takes it back.
 func (s *sentence) doubted(i int) bool {
-	if s.word(i) == "," || s.word(i) == "-" || s.word(i) == "(" {
+	switch s.word(i) {
+	case ",", "-", "(", "\u2013", "\u2014":
 		i++
 	}
-	switch s.words(min(i, len(s.tokens)), min(i+2, len(s.tokens))) {
-	case "i think", "i guess", "i believe", "i suppose", "just kidding", "not really", "or maybe", "or something", "i wish", "i assume", "or so":
+	if s.amended(i) {
 		return true
 	}
-	return s.word(i) == "or" || s.word(i) == "right" || s.word(i) == "kidding" || s.word(i) == "jk" || s.word(i) == "until"
+	if s.word(i) == "not" && (i+1 == len(s.tokens) || s.word(i+1) == ")") {
+		return true // "I'm vegan, not!"
+	}
+	switch s.words(min(i, len(s.tokens)), min(i+2, len(s.tokens))) {
+	case "and then", "but then", "i think", "i guess", "i believe", "i suppose", "just kidding", "not really", "or maybe", "or something", "i wish", "i assume", "or so":
+		return true
+	}
+	return s.word(i) == "or" || s.word(i) == "right" || s.word(i) == "kidding" || s.word(i) == "jk" || s.word(i) == "until" || s.word(i) == "then"
 }
+
+// amended reports whether the speaker breaks off at token i to say something
+// else instead: "I live in Oslo, no wait, it's Bergen". What comes after is not
+// read either: nothing is better than the wrong half.
+func (s *sentence) amended(i int) bool {
+	switch s.words(min(i, len(s.tokens)), min(i+2, len(s.tokens))) {
+	case "i mean", "i meant", "make that", "or rather", "scratch that", "no ,":
+		return true
+	}
+	switch s.word(i) {
+	case "no", "nope", "wait", "sorry", "oops":
+	default:
+		return false
+	}
+	k := i + 1
+	if s.word(k) == "," {
+		k++
+	}
+	switch s.word(k) {
+	case "no", "wait", "sorry", "it", "that", "make", "scratch":
+		return true
+	case "i":
+		return s.word(k+1) == "mean" || s.word(k+1) == "meant"
+	}
+	return false
+}
+
+// wed are what people say they are married to and are not.
+var wed = set("job|work|career|business|company|phone|computer|laptop|game|games|hobby|hobbies|music|art|craft|sport|sea|land|idea|money|bed|couch|sofa|car|bike")
 
 // seasonal reports whether a time at token i says how often and not since
 // when: "in the summer", "on weekdays".
 func seasonal(s *sentence, i int) bool {
 	switch s.word(i) {
-	case "in", "during", "on", "at":
+	case "in", "during", "on", "at", "for":
 	default:
 		return false
 	}
@@ -65,7 +101,8 @@ func seasonal(s *sentence, i int) bool {
 		k++
 	}
 	switch s.word(k) {
-	case "summer", "summers", "winter", "winters", "spring", "autumn", "fall", "weekends", "weekdays", "side", "weekend", "evenings", "mornings", "past", "future":
+	case "summer", "summers", "winter", "winters", "spring", "autumn", "fall", "weekends", "weekdays", "side", "weekend", "evenings", "mornings", "past", "future",
+		"game", "dream", "story", "novel", "simulation":
 		return true
 	}
 	return false
@@ -99,6 +136,11 @@ introduction|description|translation|conversation|interviewer|assistant|expert|t
 func material(text string, ss []sentence) bool {
 	if strings.Count(text, "\n") > 12 {
 		return true
+	}
+	for line := range strings.Lines(text) { // "Proofread this:" is no sentence of its own
+		if line = strings.TrimSpace(line); strings.HasSuffix(line, ":") {
+			ss = append(cut(line, 0, len(line), false), ss...)
+		}
 	}
 	for i := range ss {
 		s := &ss[i]
@@ -146,7 +188,8 @@ oh and|one more thing|first|secondly|important|update|correction|edit|note|ps|ad
 hmm|ah|right|good|wait|oops|just fyi|oh yeah|personally|generally|usually|because|since|although|though|while|yet|see|look|hey hey
 a bit about me|about me|more about me|just a heads up|heads up|full disclosure|fun fact|just to clarify|just a note|i should mention that
 i should mention|i just want to mention that|i want to mention that|i forgot to mention that|i forgot to mention|i need to mention that
-you should know that|you should know|just know that|as i told you|to be clear|to be honest|tbh|in general|still|recently`)
+you should know that|you should know|just know that|as i told you|to be clear|to be honest|tbh|in general|still|recently
+turns out|turns out that|it turns out|it turns out that|as it turns out`)
 
 // opening steps over openers and the signs between them.
 func (s *sentence) opening(i int) int {

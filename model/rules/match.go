@@ -147,7 +147,8 @@ func (s *sentence) complete(i int) bool {
 var verbs = set("avoid|hate|love|dislike|like|enjoy|want|tend|try|feel|think|find|use|do|don|have|am|would|will|can|could|need|always|never|usually|strongly|really|absolutely|avoiding|especially|rather|not|as|if|when|because|far")
 
 // closers may follow a statement before its clause ends and add nothing.
-var closers = set("now|too|right now|these days|currently|as well|btw|by the way|please|thanks|you know|lol|anyway|again|nowadays|at the moment|haha|in case it matters|if that matters|ok|okay|actually|instead")
+var closers = set("now|too|right now|these days|currently|as well|btw|by the way|please|thanks|you know|lol|anyway|again|nowadays|at the moment|haha|in case it matters|if that matters|ok|okay|actually|instead" +
+	"|sorry|thank|thank you|thanks a lot|unfortunately|sadly|though|fyi|man|dude|bro|mate|guys|folks|everyone|honestly|frankly|alas|yes|yeah|cheers|obviously|remember|help|dear|friend|buddy")
 
 // after reads what follows a match: nothing, closers, or a time, up to the end
 // of the clause. It returns where that end is, and the time.

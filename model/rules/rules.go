@@ -154,8 +154,8 @@ func (r *reading) read() {
 	}
 	for i := range ss {
 		s := &ss[i]
-		if fictional(s) {
-			continue
+		if fictional(s) { // and so may be what follows
+			break
 		}
 		if r.remember(s, len(ss)) || r.forget(s) || r.correct(s) {
 			continue
@@ -251,11 +251,14 @@ func (r *reading) clause(s *sentence, i int, flip op) (int, bool) {
 				case !ok && !(rule.open && follows[s.word(to)]):
 					return false
 				}
-				if s.doubted(to) || seasonal(s, to) || rule.whole && !s.complete(to) {
+				if s.doubted(to) || seasonal(s, to) || rule.loose && wed[s.word(m.to)] || rule.whole && !s.complete(to) {
 					return false
 				}
 				if at.from.IsZero() {
 					at = lead
+				}
+				if rule.timed && at.from.IsZero() {
+					return false
 				}
 				end, found = max(to, s.clauseEnd(m.to)), true
 				if c, many := m.slots["allergens"]; many && !ok { // "animals with fur" are not all animals

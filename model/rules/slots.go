@@ -124,6 +124,8 @@ yourself|well|out|enough|lots|lot|maybe|probably|perhaps|usually|sometimes|often
 func items(most int) reader {
 	return func(s *sentence, i int) []capture {
 		c := capture{from: i, to: i}
+		sure := 0 // how many are items of a list, whatever comes after
+		ends := []int{}
 		for {
 			j := i
 			for s.word(j) == "all" || s.word(j) == "any" || s.word(j) == "a" || s.word(j) == "an" || s.word(j) == "the" || s.word(j) == "both" {
@@ -133,11 +135,15 @@ func items(most int) reader {
 			for k-j <= most && s.nominal(k) && !prepositions[s.word(k)] && !closers[s.word(k)] && !adverbs[s.word(k)] {
 				k++
 			}
-			if k == j || k-j > most || gerund(s.word(j)) || joked[s.word(j)] || !s.listGoesOn(k) {
+			if k == j || k-j > most || gerund(s.word(j)) || joked[s.word(j)] || !s.listGoesOn(k) || j > c.from && doings[s.word(j)] {
 				break
 			}
 			c.values = append(c.values, singular(s, j, k))
+			ends = append(ends, k)
 			c.to, c.last = k, j
+			if n := len(c.values); n == 1 || s.word(i-1) != "," || allergens[c.values[n-1]] {
+				sure = n // "nuts, Sarah" is no list of two
+			}
 			if i = s.joint(k); i == k {
 				break
 			}
@@ -145,9 +151,19 @@ func items(most int) reader {
 		if c.values == nil {
 			return nil
 		}
+		if sure < len(c.values) {
+			c.values, c.to = c.values[:sure], ends[sure-1]
+			c.last = c.from
+			if sure > 1 {
+				c.last = s.joint(ends[sure-2])
+			}
+		}
 		return []capture{c}
 	}
 }
+
+// doings begin what else somebody does, after "and": "and take antihistamines".
+var doings = set("hate|love|like|take|eat|drink|want|need|use|get|got|carry|avoid|prefer|enjoy|live|work|know|think|hope|keep|suffer|react|feel|break|swell|sneeze|cough|die|miss|try|buy|cook|make|order|study|speak|play|own|run|see|look|wear|go|went|send|came|come|find|asked|ask|hence|thus|therefore|otherwise")
 
 // joked are things that nobody is allergic to.
 var joked = set(`morning|mornings|monday|mondays|work|exercise|responsibility|commitment|people|drama|stress|stupidity|fun|nonsense|bullshit|meeting

@@ -108,7 +108,7 @@ func cut(text string, start, end int, lower bool) []sentence {
 	for i := start; i < end; {
 		r, n := utf8.DecodeRuneInString(text[i:])
 		switch {
-		case unicode.IsSpace(r):
+		case unicode.IsSpace(r), pictograph(r):
 			i += n
 		case r == '?' || r == '!' || r == '.' || r == '\u2026' || r == '。' || r == '！' || r == '？':
 			j := i
@@ -135,6 +135,19 @@ func cut(text string, start, end int, lower bool) []sentence {
 	}
 	flush(false)
 	return out
+}
+
+// pictograph reports whether a rune decorates and says nothing. Those that
+// make a joke, a doubt or a denial of what they stand beside are read as signs,
+// and a sign that the grammar does not know keeps a statement from being read.
+func pictograph(r rune) bool {
+	switch {
+	case strings.ContainsRune("\u2049\u2753\u2754\u274c\u274e\U0001f6ab\U0001f645\U0001f914\U0001f643\U0001f609\U0001f60f\U0001f61c\U0001f61d\U0001f92a\U0001f639\U0001f606\U0001f602\U0001f923\U0001f605\U0001f644\U0001f921", r):
+		return false
+	case r == '\ufe0f' || r == '\u200d' || r == '\u20e3':
+		return true
+	}
+	return r >= 0x2600 && r <= 0x27bf || r >= 0x1f000 && r <= 0x1faff
 }
 
 func spaceAt(text string, i int) bool {

@@ -133,6 +133,10 @@ func (r *reading) forget(s *sentence) bool {
 		var m match
 		if p.at(s, i, func(found match) bool { m = found; return true }) {
 			before := len(r.facts)
+			if key := forgettable[s.words(m.slots["statement"].from, len(s.tokens))]; key != "" {
+				r.add(fact{key: key, op: retract, text: s.said(m.from, m.to)})
+				return true
+			}
 			r.clauses(s, m.slots["statement"].from, retract)
 			return len(r.facts) > before
 		}
@@ -144,6 +148,10 @@ var corrections = compiledAll(
 	"no|sorry|correction|oops|wait|actually|nope ,? :? it is|'s ~",
 	"no|sorry|correction|oops|wait|nope ,? :? that|it should be|read",
 	"no|sorry|oops|wait|actually ,? i meant|mean",
+	"no|oh|oops|sorry ,? wait|sorry|no ,? :? it is|'s ~",
+	"wait|sorry|oops ,? no ,? :? it is|'s ~",
+	"no|oh|oops|sorry ,? wait|sorry|no ,? i meant|mean",
+	"no|oh|oops|sorry ,? wait|sorry|no ,? make that",
 	"sorry|oops|wait ,? make that",
 	"i meant|mean",
 	"correction :",
