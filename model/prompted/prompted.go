@@ -14,6 +14,7 @@ package prompted
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"sync/atomic"
@@ -143,8 +144,15 @@ func (x *Extractor) ExtractBatch(ctx context.Context, ss []model.Stretch) ([][]t
 			shown = append(shown, message{m, i})
 		}
 	}
-	for _, part := range x.parts(shown) {
+	parts := x.parts(shown)
+	for len(parts) > 0 {
+		part := parts[0]
+		parts = parts[1:]
 		cs, err := x.ask(ctx, part)
+		if errors.Is(err, errCut) && len(part) > 1 { // there is more in it than an answer holds
+			parts = append([][]message{part[:len(part)/2], part[len(part)/2:]}, parts...)
+			continue
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -160,6 +168,9 @@ func (x *Extractor) ExtractBatch(ctx context.Context, ss []model.Stretch) ([][]t
 	}
 	return out, nil
 }
+
+// errCut is an answer that did not fit into MaxOutput.
+var errCut = &tenet.Error{Kind: tenet.Unavailable, Op: "extract", Reason: "the answer was cut short"}
 
 // message is a message and which of a batch's sessions it is of.
 type message struct {
@@ -215,7 +226,7 @@ func (x *Extractor) ask(ctx context.Context, ms []message) ([]tenet.Candidate, e
 		input.WriteString(line(i, m))
 	}
 	r := Request{System: system, Input: input.String(), Schema: schema(x.o.MaxItems), MaxTokens: x.o.MaxOutput}
-	reason := ""
+	var reason error
 	for range x.o.Tries {
 		if x.o.Budget > 0 && x.spend[in].Load()+x.spend[out].Load() >= x.o.Budget {
 			return nil, tenet.Errorf(tenet.Unavailable, "extract", "the token budget is spent")
@@ -233,7 +244,9 @@ func (x *Extractor) ask(ctx context.Context, ms []message) ([]tenet.Candidate, e
 			return nil, tenet.Errorf(tenet.Unavailable, "extract", "the model refused to answer")
 		case a.Truncated:
 			x.spend[truncated].Add(1)
-			reason = "the answer was cut short"
+			if reason = errCut; len(ms) > 1 {
+				return nil, reason // fewer messages are asked for instead
+			}
 			continue
 		}
 		cs, err := read(a.Text, ms, x.o.MaxItems)
@@ -241,7 +254,7 @@ func (x *Extractor) ask(ctx context.Context, ms []message) ([]tenet.Candidate, e
 			return cs, nil
 		}
 		x.spend[malformed].Add(1)
-		reason = "the answer is not of the form asked for"
+		reason = tenet.Errorf(tenet.Unavailable, "extract", "the answer is not of the form asked for, %d times", x.o.Tries)
 	}
-	return nil, tenet.Errorf(tenet.Unavailable, "extract", "%s, %d times", reason, x.o.Tries)
+	return nil, reason
 }
