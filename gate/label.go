@@ -104,8 +104,9 @@ func derive(c Case, known func(key string) bool) (tenet.Label, []tenet.Origin, [
 	if len(origins) == 0 {
 		return 0, nil, nil, []Finding{refusal("provenance", tenet.CodeNoProvenance, reject)}
 	}
-	unproven := !proven(statement(cand), spoken, cand.Key != "") ||
-		c.By.Kind() == tenet.Agent && cand.Tier == tenet.TierFact && !known(cand.Key) && !keyProven(cand.Key, spoken)
+	keyed := cand.Key != "" && cand.Key != tenet.KeyForget // that one is a request's: it is never kept, and says nothing
+	unproven := !proven(statement(cand), spoken, keyed) ||
+		keyed && c.By.Kind() == tenet.Agent && cand.Tier == tenet.TierFact && !known(cand.Key) && !keyProven(cand.Key, spoken)
 	if label >= tenet.LabelAttestedTool && label < tenet.LabelOperator && unproven {
 		label = tenet.LabelAgentInferred
 		findings = append(findings, Finding{Finding: tenet.Finding{Check: "span", Code: tenet.CodeSpanUnproven}})

@@ -13,6 +13,7 @@ import (
 	"github.com/tenet-memory/tenet"
 	"github.com/tenet-memory/tenet/gate"
 	"github.com/tenet-memory/tenet/memory"
+	"github.com/tenet-memory/tenet/model/rules"
 	"github.com/tenet-memory/tenet/policy"
 	"github.com/tenet-memory/tenet/store"
 )
@@ -295,6 +296,9 @@ func TestWhatAUserAsksToForget(t *testing.T) {
 		if r := say("s3", "Forget my shoe size."); len(r.Verdicts) != 1 || r.Verdicts[0].Outcome != tenet.Quarantined {
 			t.Errorf("no key matches: %+v", r.Verdicts)
 		}
+		if r := say("s5", "Delete everything you know about me."); len(r.Verdicts) != 1 || r.Verdicts[0].Codes[0] != tenet.CodeForgetRequest {
+			t.Errorf("all is to be forgotten: %+v", r.Verdicts)
+		}
 		if r := say("s4", "Off the record: I hate my boss."); len(r.Verdicts) != 0 {
 			t.Errorf("off the record: %+v", r.Verdicts)
 		}
@@ -303,11 +307,30 @@ func TestWhatAUserAsksToForget(t *testing.T) {
 		}
 		op := must[*memory.Operator](t)(e.Operator(e.op, e.sarah))
 		hs := must[[]tenet.Held](t)(op.Held(ctx, "", 10))
-		if len(hs) != 2 || hs[1].Candidate.Text != "phone number" {
+		if len(hs) != 3 || hs[2].Candidate.Text != "phone number" {
 			t.Errorf("%d requests are listed: %+v", len(hs), hs)
 		}
 		if found := must[memory.Found](t)(e.Recall(ctx, e.app, "boss record forget", memory.RecallOptions{}, e.sarah)); len(found.Hits) != 0 {
 			t.Errorf("what was not to be kept is recalled: %+v", found.Hits)
+		}
+		e.verified(t)
+	})
+}
+
+// TestForgettingWhatWasJustSaid: what a request is about may stand in the same
+// stretch, or in a session that is staged beside it, and is not known yet.
+func TestForgettingWhatWasJustSaid(t *testing.T) {
+	each(t, func(t *testing.T, b backend) {
+		ctx := t.Context()
+		e := governed(t, b, func(c *memory.Config) { c.Extractor = rules.Extractor{} })
+		s := must[*memory.Session](t)(e.Session(ctx, e.app, e.sarah, "chat"))
+		for _, text := range []string{"I live in Oslo.", "My email is sarah@example.com.", "Please forget my email address.", "Forget where I live."} {
+			must[[]tenet.Message](t)(s.Append(ctx, tenet.UserMessage(text)))
+			e.advance(time.Minute)
+		}
+		must[memory.Report](t)(s.End(ctx))
+		if fs := must[[]memory.Fact](t)(e.Facts(ctx, e.app, tenet.AsOf{}, e.sarah)); len(fs) != 0 {
+			t.Errorf("what was to be forgotten is kept: %v", texts(fs))
 		}
 		e.verified(t)
 	})

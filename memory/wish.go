@@ -29,14 +29,20 @@ func (m *Memory) forget(ctx context.Context, scope tenet.Scope, ms []tenet.Messa
 		if err != nil {
 			return nil, err
 		}
+		for _, c := range cs { // what is said in the same stretch is not known yet, and to be forgotten as well
+			if c.Op == tenet.OpAssert && c.Key != "" && !slices.Contains(c.Cites, msg.ID) && !slices.Contains(keys, c.Key) {
+				keys = append(keys, c.Key)
+			}
+		}
 		found := false
 		cs = slices.DeleteFunc(cs, func(c tenet.Candidate) bool {
 			if !slices.Contains(c.Cites, msg.ID) {
 				return false
 			}
-			keep := c.Op == tenet.OpRetract && slices.Contains(keys, c.Key)
-			found = found || keep
-			return !keep
+			// One of a key that holds nothing yet is kept beside the request: what
+			// it is about may be staged by another session.
+			found = found || c.Op == tenet.OpRetract && slices.Contains(keys, c.Key)
+			return c.Op != tenet.OpRetract
 		})
 		if found {
 			continue
