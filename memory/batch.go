@@ -56,10 +56,13 @@ func (m *Memory) together(ctx context.Context, x model.BatchExtractor, l store.L
 		if err != nil || other == nil {
 			continue
 		}
-		defer func() { // due again at once, for its own turn
+		if other.Session.Attempts > 0 {
+			continue // it failed meanwhile; giving it back would forget that, so the lease runs out
+		}
+		defer func() { // due again when it was, for its own turn
 			_ = m.sessions.Ack(context.WithoutCancel(ctx), *other, store.Ack{Cursor: other.Session.Consolidated, NextDue: other.Session.DueAt, Now: m.now()})
 		}()
-		if other.Session.Attempts == 0 {
+		if !other.Session.DueAt.After(now) { // else somebody spoke meanwhile: the turn is not over
 			take(other.Session)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/tenet-memory/tenet"
 	"github.com/tenet-memory/tenet/memory"
 	"github.com/tenet-memory/tenet/model"
+	"github.com/tenet-memory/tenet/store"
 )
 
 // batching is Verbatim that keeps what it was asked, takes batches and fails
@@ -128,3 +129,68 @@ func TestASessionThatCannotBeReadHoldsUpNobodyElse(t *testing.T) {
 		}
 	})
 }
+
+// meanwhile runs something once, between the look for due sessions and the
+// leases on them.
+type meanwhile struct {
+	store.Sessions
+	do func()
+}
+
+func (s *meanwhile) Waiting(ctx context.Context, tenant string, skip, limit int) ([]tenet.Session, error) {
+	out, err := s.Sessions.Waiting(ctx, tenant, skip, limit)
+	if do := s.do; do != nil {
+		s.do = nil
+		do()
+	}
+	return out, err
+}
+
+// TestABatchForgetsNoFailure: a session that another worker gives up, or in
+// which somebody speaks again, between look and lease keeps its state.
+func TestABatchForgetsNoFailure(t *testing.T) {
+	each(t, func(t *testing.T, b backend) {
+		ctx := t.Context()
+		x := new(batching)
+		var between *meanwhile
+		e := newEngine(t, b, func(c *memory.Config) {
+			between = &meanwhile{Sessions: c.Sessions}
+			c.Extractor, c.MaxAttempts, c.Sessions = x, 1, between
+		})
+		for _, id := range []tenet.SessionID{"a", "dead", "spoken"} {
+			e.chats(t, e.sarah, id, "I like tea.")
+			e.advance(time.Second)
+		}
+		e.advance(time.Hour)
+		between.do = func() {
+			l := must[*store.Lease](t)(between.Sessions.Lease(ctx, store.LeaseRequest{Worker: "other", Now: e.now(), Until: e.now().Add(time.Minute), Scope: e.sarah, Only: "dead"}))
+			if err := between.Sessions.Ack(ctx, *l, store.Ack{Code: "UNAVAILABLE", Park: true, Now: e.now()}); err != nil {
+				t.Fatal(err)
+			}
+			e.chats(t, e.sarah, "spoken", "And I like coffee.")
+		}
+		must[bool](t)(second(e.ConsolidateOnce(ctx)))
+		if st := e.status(t, "dead"); st.State != memory.JobDead || st.Attempts != 1 || st.Messages != 1 {
+			t.Errorf("given up, and then: %+v", st.Job)
+		}
+		if st := e.status(t, "spoken"); st.State != memory.JobWaiting || st.Messages != 2 || st.Staged != 0 {
+			t.Errorf("the turn is not over: %+v, %d staged", st.Job, st.Staged)
+		}
+		e.advance(time.Hour)
+		for range 3 {
+			e.ConsolidateOnce(ctx)
+		}
+		if st := e.status(t, "spoken"); st.State != memory.JobDone || len(st.Verdicts) != 4 {
+			t.Errorf("in the end: %+v", st)
+		}
+		op := must[*memory.Operator](t)(e.Operator(e.op, e.sarah))
+		if err := op.Retry(ctx, "dead"); err != nil {
+			t.Fatal(err)
+		}
+		if st := e.until(t, "dead", memory.JobDone); len(st.Verdicts) != 2 {
+			t.Errorf("retried: %+v", st)
+		}
+	})
+}
+
+func second(_ memory.Report, more bool, err error) (bool, error) { return more, err }
