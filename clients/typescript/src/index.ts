@@ -1,0 +1,2 @@
+export * from "./client.js";
+export type * as types from "./types.js";
