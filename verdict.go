@@ -67,7 +67,8 @@ const (
 	CodeKeyChurn         Code = "KEY_CHURN"              // the key was written too often lately by others than the user
 	// CodeSelfReinforcement: agents alone stand behind the last writes of the key.
 	CodeSelfReinforcement Code = "SELF_REINFORCEMENT"
-	CodeRedacted          Code = "REDACTED" // stored with a typed placeholder where personal data stood
+	CodeRescanned         Code = "RESCANNED" // stored before, and taken out of belief by later rules
+	CodeRedacted          Code = "REDACTED"  // stored with a typed placeholder where personal data stood
 )
 
 // Finding is one reason behind a verdict: the check that spoke, its code, and

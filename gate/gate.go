@@ -85,6 +85,9 @@ type KeySpec struct {
 	Multi       bool // holds several values at once: allergies are many, a home city is one
 	Safety      bool // its facts must never be crowded out
 	Overridable bool // a narrower scope's value wins whatever the labels
+	// Revalidate is how long after it was last stated a value should be asked
+	// about again; zero: by its label, see Revalidate.
+	Revalidate time.Duration
 }
 
 // WithKeys gives the gate a key registry. What the registry says of a key
@@ -157,6 +160,34 @@ func (g *Gate) Key(key string) KeySpec {
 	}
 	spec, _ := b.keys(key)
 	return spec
+}
+
+// A connector's and an agent's word grows old; the user's stands until they
+// say otherwise.
+const (
+	revalidateTool     = 90 * 24 * time.Hour
+	revalidateInferred = 30 * 24 * time.Hour
+)
+
+// Revalidate is how long after it was last stated a record is due to be asked
+// about again; zero: never. It is then shown as such and supports no action; it
+// is neither dropped nor changed.
+func (g *Gate) Revalidate(r tenet.Record) time.Duration {
+	if r.Tier == tenet.TierEpisode || r.Tier == tenet.TierDocument {
+		return 0
+	}
+	if r.Tier == tenet.TierFact {
+		if d := g.Key(r.Key).Revalidate; d > 0 {
+			return d
+		}
+	}
+	switch r.Label {
+	case tenet.LabelAttestedTool:
+		return revalidateTool
+	case tenet.LabelAgentInferred, tenet.LabelExternal:
+		return revalidateInferred
+	}
+	return 0
 }
 
 // Case is one candidate with everything that its judgement depends on.

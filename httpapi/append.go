@@ -122,6 +122,8 @@ func appendFact(b []byte, r *memory.Fact) []byte {
 	f.flag("expired", r.Expired)
 	f.str("confirmation", string(r.Confirmation))
 	f.some("shadowed_by", string(r.ShadowedBy))
+	f.time("revalidate_after", r.RevalidateAfter)
+	f.flag("stale", r.Stale)
 	return append(f.b, '}')
 }
 

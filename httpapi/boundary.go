@@ -3,6 +3,7 @@ package httpapi
 import (
 	"context"
 	"net/http"
+	"time"
 
 	"github.com/tenet-memory/tenet"
 	"github.com/tenet-memory/tenet/memory"
@@ -20,6 +21,40 @@ type authorizeAsked struct {
 type confirmed struct {
 	Body struct {
 		Nonce string `json:"nonce" minLength:"1" maxLength:"1024" doc:"of the prompt that the user was shown"`
+	}
+}
+
+// replayAsked is one page of the refusal log, judged again.
+type replayAsked struct {
+	Cursor string    `query:"cursor" maxLength:"2048"`
+	Limit  int       `query:"limit" minimum:"1" maximum:"500" doc:"default 50"`
+	Since  time.Time `query:"since" doc:"only what was refused from then on"`
+}
+
+type replayedOut struct {
+	RuleSet string            `json:"ruleset"`
+	Items   []memory.Replayed `json:"items"`
+	Next    string            `json:"next,omitempty" doc:"the cursor of the next page"`
+}
+
+// taintAsked names one source.
+type taintAsked struct {
+	Body struct {
+		Session string    `json:"session,omitempty" maxLength:"256"`
+		Message string    `json:"message,omitempty" maxLength:"256"`
+		Origin  string    `json:"origin,omitempty" maxLength:"256" doc:"a principal (connector:crm) or a channel (channel:external)"`
+		Key     string    `json:"key,omitempty" maxLength:"256" doc:"of a fact or document"`
+		Record  string    `json:"record,omitempty" maxLength:"256"`
+		Since   time.Time `json:"since,omitzero" doc:"only what was learned from then on"`
+		Revoke  bool      `json:"revoke,omitempty" doc:"close it all in one transaction and put back what it had pushed out; without it nothing is written"`
+		Why     string    `json:"why,omitempty" maxLength:"500" doc:"for the audit entry; no memory text"`
+	}
+}
+
+type rescanAsked struct {
+	Body struct {
+		Apply bool   `json:"apply,omitempty" doc:"take what would be held or rejected now out of belief; without it nothing is written"`
+		Why   string `json:"why,omitempty" maxLength:"500" doc:"for the audit entries; no memory text"`
 	}
 }
 
@@ -44,6 +79,58 @@ func (a *API) boundaryRoutes() {
 				rests = append(rests, tenet.RecordID(id))
 			}
 			return a.mem.Authorize(ctx, c.by, c.scope, tenet.SessionID(r.Session), r.Body.Action, rests...)
+		})
+	add(a, operation{id: "taint", method: "POST", path: "/taint", who: review, wait: true, also: []int{http.StatusConflict},
+		summary: "What came from a source, and who was shown it; with revoke, close it all and put back what it had pushed out"},
+		func(ctx context.Context, c call, r *taintAsked) (memory.Taint, error) {
+			o, err := a.mem.Operator(c.by, c.scope)
+			if err != nil {
+				return memory.Taint{}, err
+			}
+			b := r.Body
+			src := memory.Source{
+				Session: tenet.SessionID(b.Session), Message: tenet.MessageID(b.Message), Origin: b.Origin, Key: b.Key, Record: tenet.RecordID(b.Record), Since: b.Since,
+			}
+			if b.Revoke {
+				return o.Revoke(ctx, src, b.Why)
+			}
+			return o.Taint(ctx, src)
+		})
+	add(a, operation{id: "rescan", method: "POST", path: "/rescan", who: review, wait: true,
+		summary: "What the present rules would not let in of what is believed; with apply, take it out of belief"},
+		func(ctx context.Context, c call, r *rescanAsked) (memory.Rescan, error) {
+			o, err := a.mem.Operator(c.by, c.scope)
+			if err != nil {
+				return memory.Rescan{}, err
+			}
+			return o.Rescan(ctx, r.Body.Why, r.Body.Apply)
+		})
+	add(a, operation{id: "replay", method: "GET", path: "/replay", who: review, wait: true,
+		summary: "The logged refusals judged again by the present rules, newest first; nothing is written"},
+		func(ctx context.Context, c call, r *replayAsked) (replayedOut, error) {
+			o, err := a.mem.Operator(c.by, c.scope)
+			if err != nil {
+				return replayedOut{}, err
+			}
+			out := replayedOut{RuleSet: o.RuleSet(), Items: []memory.Replayed{}}
+			pg, err := list(a, "replay", c, paging{r.Cursor, r.Limit}, func(after string, limit int) ([]tenet.Held, error) {
+				return o.Held(ctx, tenet.CandidateID(after), limit)
+			}, func(h tenet.Held) string { return string(h.Verdict.Candidate) })
+			if err != nil {
+				return replayedOut{}, err
+			}
+			for _, h := range pg.Items {
+				if h.Candidate.ID == "" || h.Verdict.At.Before(r.Since) {
+					continue // the text has run out, or it is older than what was asked for
+				}
+				again, err := o.ReplayOne(ctx, h)
+				if err != nil {
+					return replayedOut{}, err
+				}
+				out.Items = append(out.Items, again)
+			}
+			out.Next = pg.Next
+			return out, nil
 		})
 	add(a, operation{id: "confirmable", method: "GET", path: "/confirmable", who: askers, summary: "Holds that the user could confirm, newest first"},
 		func(ctx context.Context, c call, r *paged) (page[tenet.Held], error) {

@@ -79,6 +79,8 @@ const (
 	CodeNoSupport    tenet.Code = "NO_GROUND"            // the action needs a record behind it and none was named
 	CodeNotServed    tenet.Code = "GROUND_NOT_SERVED"    // a named record never stood in this session's context
 	CodeNoContext    tenet.Code = "CONTEXT_UNKNOWN"      // the session's log or receipts are gone
+	CodeNotCurrent   tenet.Code = "GROUND_NOT_CURRENT"   // a named record is not believed or not true any more
+	CodeStale        tenet.Code = "GROUND_STALE"         // a named record is due for revalidation
 	CodeItemNotFound tenet.Code = "ITEM_GONE"            // something that was served cannot be read any more
 )
 
@@ -126,12 +128,12 @@ func (s *Session) Authorize(ctx context.Context, action string, rests ...tenet.R
 	}
 	ground := grounds{rule: rule}
 	for _, id := range served {
-		label, found, err := s.labelOf(ctx, id)
+		label, why, err := s.labelOf(ctx, id)
 		if err != nil {
 			return Authorization{}, err
 		}
 		a.see(label)
-		if !found {
+		if why == CodeItemNotFound {
 			ground.add(CodeItemNotFound, AnswerConfirm, label, id, "")
 		}
 		ground.item(label, id, "")
@@ -158,13 +160,13 @@ func (s *Session) Authorize(ctx context.Context, action string, rests ...tenet.R
 		ground.add(CodeNoSupport, AnswerConfirm, rule.Support, "", "")
 	}
 	for _, id := range rests {
-		label, found, err := s.labelOf(ctx, id)
+		label, why, err := s.labelOf(ctx, id)
 		if err != nil {
 			return Authorization{}, err
 		}
 		switch {
-		case !found:
-			ground.add(CodeItemNotFound, AnswerConfirm, label, id, "")
+		case why != "":
+			ground.add(why, AnswerConfirm, label, id, "")
 		case !slices.Contains(served, id):
 			ground.add(CodeNotServed, AnswerConfirm, label, id, "")
 		case label < rule.Support:
@@ -245,21 +247,30 @@ func (s *Session) served(ctx context.Context) ([]tenet.RecordID, error) {
 }
 
 // labelOf finds a record in the scopes the session reads. One that two of them
-// hold counts as the lower; one that none holds, as external.
-func (s *Session) labelOf(ctx context.Context, id tenet.RecordID) (tenet.Label, bool, error) {
+// hold counts as the lower; one that none holds, as external. The code says why
+// an action cannot rest on it, empty when one can.
+func (s *Session) labelOf(ctx context.Context, id tenet.RecordID) (tenet.Label, tenet.Code, error) {
 	var label tenet.Label
+	var why tenet.Code
+	now := s.now()
 	for _, scope := range s.info.Reads {
 		r, err := s.reader.Record(ctx, scope, id)
 		if tenet.KindOf(err) == tenet.NotFound {
 			continue
 		}
 		if err != nil {
-			return 0, false, err
+			return 0, "", err
 		}
 		label = lowest(label, r.Label)
+		switch {
+		case !r.Current(now):
+			why = CodeNotCurrent
+		case why == "" && stale(s.gate, r, now):
+			why = CodeStale
+		}
 	}
 	if label == 0 {
-		return tenet.LabelExternal, false, nil
+		return tenet.LabelExternal, CodeItemNotFound, nil
 	}
-	return label, true, nil
+	return label, why, nil
 }

@@ -190,6 +190,10 @@ type Fact struct {
 	// ShadowedBy is the record of another scope that holds under the same key
 	// instead: it has the higher label, or the same in a narrower scope.
 	ShadowedBy tenet.RecordID `json:"shadowed_by,omitempty"`
+	// RevalidateAfter is when the fact should be asked about again; from then on
+	// Stale is set. It stays a fact, and supports no action.
+	RevalidateAfter time.Time `json:"revalidate_after,omitzero"`
+	Stale           bool      `json:"stale,omitempty"`
 }
 
 // Facts loads every fact of the scopes by identity: complete, exact, without a
@@ -238,7 +242,8 @@ func compose(ctx context.Context, r store.Reader, g *gate.Gate, at tenet.AsOf, s
 		}
 		all = slices.Grow(all, len(records))
 		for _, rec := range records {
-			f := Fact{Record: rec, Confirmation: rec.Confirmation()}
+			f := Fact{Record: rec, Confirmation: rec.Confirmation(), RevalidateAfter: revalidateAfter(g, rec)}
+			f.Stale = !f.RevalidateAfter.IsZero() && !at.Valid.Before(f.RevalidateAfter)
 			i, taken := winner[rec.Key]
 			switch {
 			case rec.Multi || taken && all[i].Scope == rec.Scope:

@@ -45,6 +45,9 @@ func renderFacts(fence string, facts []Fact) string {
 		if f.ShadowedBy != "" {
 			b.WriteString(", overridden")
 		}
+		if f.Stale {
+			b.WriteString(", due to be confirmed again")
+		}
 		b.WriteString("]\n")
 	}
 	return block("facts", fence, trusted.String(), other.String())

@@ -34,7 +34,7 @@ func (o *Operator) Replay(ctx context.Context, after tenet.CandidateID, limit in
 		if h.Candidate.ID == "" {
 			continue // the text has run out
 		}
-		r, err := o.replay(ctx, h)
+		r, err := o.ReplayOne(ctx, h)
 		if err != nil {
 			return nil, err
 		}
@@ -43,7 +43,8 @@ func (o *Operator) Replay(ctx context.Context, after tenet.CandidateID, limit in
 	return out, nil
 }
 
-func (o *Operator) replay(ctx context.Context, h tenet.Held) (Replayed, error) {
+// ReplayOne judges one logged refusal again; see Replay.
+func (o *Operator) ReplayOne(ctx context.Context, h tenet.Held) (Replayed, error) {
 	r := Replayed{Held: h}
 	by, err := tenet.ParsePrincipal(o.scope.Tenant(), h.By)
 	if err != nil {

@@ -50,6 +50,9 @@ func (c Config) filled() (Config, error) {
 		if protected(k.Key + "x") {
 			return c, tenet.Errorf(tenet.Invalid, "policy", "key %s: the prefix belongs to operators", k.Key)
 		}
+		if k.Revalidate < 0 {
+			return c, tenet.Errorf(tenet.Invalid, "policy", "key %s: revalidate is negative", k.Key)
+		}
 		for _, w := range k.Writers {
 			if w < tenet.Agent || w > tenet.Operator {
 				return c, tenet.Errorf(tenet.Invalid, "policy", "key %s: no such writer", k.Key)

@@ -36,6 +36,9 @@ type KeySpec struct {
 	// Overridable lets a narrower scope's value win over a wider one's of the
 	// same label without being listed as a conflict.
 	Overridable bool `json:"overridable,omitempty"`
+	// Revalidate is how long after it was last stated a value should be asked
+	// about again; zero: as its label says.
+	Revalidate time.Duration `json:"revalidate,omitempty"`
 }
 
 // Registry answers what is known about a key. It is immutable.

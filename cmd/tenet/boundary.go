@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"net/http"
+	"time"
 
 	"github.com/tenet-memory/tenet"
 	"github.com/tenet-memory/tenet/memory"
@@ -176,50 +177,73 @@ type gateReplayCmd struct {
 	All   bool   `help:"Print those that would not change, too."`
 }
 
-func (c gateReplayCmd) Run(a *app) error {
-	if err := a.local("gate replay"); err != nil {
-		return err
+// remedy is what an operator does after an incident, or after a change of rules.
+type remedy interface {
+	Taint(context.Context, memory.Source) (memory.Taint, error)
+	Revoke(ctx context.Context, src memory.Source, why string) (memory.Taint, error)
+	Rescan(ctx context.Context, why string, apply bool) (memory.Rescan, error)
+	// replays calls f with the logged refusals since a time, judged again.
+	replays(ctx context.Context, since time.Time, f func(memory.Replayed)) (ruleset string, err error)
+}
+
+// localRemedy is the engine's, over a file.
+type localRemedy struct{ *memory.Operator }
+
+func (o localRemedy) replays(ctx context.Context, since time.Time, f func(memory.Replayed)) (string, error) {
+	for after := tenet.CandidateID(""); ; {
+		hs, err := o.Held(ctx, after, 100)
+		if err != nil || len(hs) == 0 {
+			return o.RuleSet(), err
+		}
+		page, err := o.Replay(ctx, after, 100)
+		if err != nil {
+			return "", err
+		}
+		for _, r := range page {
+			if !r.Held.Verdict.At.Before(since) {
+				f(r)
+			}
+		}
+		after = hs[len(hs)-1].Verdict.Candidate
 	}
+}
+
+func (a *app) remedy() (remedy, error) {
 	scope, by, err := a.acting(tenet.Operator)
 	if err != nil {
-		return err
+		return nil, err
+	}
+	if a.set.values["server"] != "" {
+		r, err := a.remote()
+		return remoteRemedy{r, scope}, err
 	}
 	m, err := a.memory(reads)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	o, err := m.Operator(by, scope)
+	return localRemedy{o}, err
+}
+
+func (c gateReplayCmd) Run(a *app) error {
+	o, err := a.remedy()
 	if err != nil {
 		return err
 	}
 	shown, judged, flips := []memory.Replayed{}, 0, 0
-	for after := tenet.CandidateID(""); ; {
-		hs, err := o.Held(a.ctx, after, 100)
-		if err != nil {
-			return err
+	ruleset, err := o.replays(a.ctx, c.Since.Time, func(r memory.Replayed) {
+		judged++
+		if r.Flips {
+			flips++
 		}
-		page, err := o.Replay(a.ctx, after, 100)
-		if err != nil {
-			return err
+		if r.Flips || c.All {
+			shown = append(shown, r)
 		}
-		for _, r := range page {
-			if r.Held.Verdict.At.Before(c.Since.Time) {
-				continue
-			}
-			judged++
-			if r.Flips {
-				flips++
-			}
-			if r.Flips || c.All {
-				shown = append(shown, r)
-			}
-		}
-		if len(hs) < 100 {
-			break
-		}
-		after = hs[len(hs)-1].Verdict.Candidate
+	})
+	if err != nil {
+		return err
 	}
-	return a.print(map[string]any{"judged": judged, "flips": flips, "ruleset": a.opened.gate.RuleSet(), "replayed": shown}, func() {
+	return a.print(map[string]any{"judged": judged, "flips": flips, "ruleset": ruleset, "replayed": shown}, func() {
 		var rows [][]string
 		for _, r := range shown {
 			rows = append(rows, []string{string(r.Held.Verdict.Candidate), r.Held.Verdict.Outcome.String(), r.Now.Outcome.String(), codes(r.Held.Verdict.Codes), dash(codes(r.Now.Codes)), dash(r.Partial)})
@@ -227,7 +251,7 @@ func (c gateReplayCmd) Run(a *app) error {
 		if len(rows) > 0 {
 			a.table("CANDIDATE|WAS|NOW|CODES|CODES NOW|ONLY PARTLY", rows)
 		}
-		a.printf("%d refusals judged again under %s, %d would come out otherwise\n", judged, a.opened.gate.RuleSet(), flips)
+		a.printf("%d refusals judged again under %s, %d would come out otherwise\n", judged, ruleset, flips)
 	})
 }
 
@@ -244,18 +268,7 @@ type taintCmd struct {
 }
 
 func (c taintCmd) Run(a *app) error {
-	if err := a.local("taint"); err != nil {
-		return err
-	}
-	scope, by, err := a.acting(tenet.Operator)
-	if err != nil {
-		return err
-	}
-	m, err := a.memory(reads)
-	if err != nil {
-		return err
-	}
-	o, err := m.Operator(by, scope)
+	o, err := a.remedy()
 	if err != nil {
 		return err
 	}
@@ -300,5 +313,31 @@ func (c taintCmd) Run(a *app) error {
 		if t.Revoked != "" {
 			a.printf("revoked as %s\n", t.Revoked)
 		}
+	})
+}
+
+type rescanCmd struct {
+	Apply bool   `help:"Take what would be held or rejected now out of belief: one audited decision a record."`
+	Why   string `help:"The reason, kept with the audit entries. Not memory text."`
+}
+
+func (c rescanCmd) Run(a *app) error {
+	o, err := a.remedy()
+	if err != nil {
+		return err
+	}
+	x, err := o.Rescan(a.ctx, c.Why, c.Apply)
+	if err != nil {
+		return err
+	}
+	return a.print(x, func() {
+		var rows [][]string
+		for _, r := range x.Flips {
+			rows = append(rows, []string{string(r.Record.ID), r.Record.Tier.String(), dash(r.Record.Key), r.Record.Label.String(), r.Now.Outcome.String(), codes(r.Now.Codes)})
+		}
+		if len(rows) > 0 {
+			a.table("RECORD|TIER|KEY|LABEL|NOW|CODES", rows)
+		}
+		a.printf("%d records judged again under %s, %d would not be let in, %d withdrawn\n", x.Judged, x.RuleSet, len(x.Flips), x.Withdrew)
 	})
 }

@@ -20,7 +20,7 @@ import (
 const goodPolicy = `version: 1
 unknown_keys: allow
 keys:
-  - {key: badge, type: number, safety: true, writers: [connector, operator]}
+  - {key: badge, type: number, safety: true, revalidate_days: 90, writers: [connector, operator]}
 pii:
   - {category: phone, tier: fact, action: reject}
 limits: {rows: 50}
@@ -48,6 +48,7 @@ func TestAPolicyFileIsCheckedAndTested(t *testing.T) {
 		"no version":      strings.Replace(goodPolicy, "version: 1", "version: 2", 1),
 		"not YAML":        "version: [",
 		"loosened limit":  strings.Replace(goodPolicy, "rows: 50", "rows: 5000", 1),
+		"bad revalidate":  strings.Replace(goodPolicy, "revalidate_days: 90", "revalidate_days: -1", 1),
 		"loosened rate":   strings.Replace(goodPolicy, "agent: 30", "agent: 3000", 1),
 		"negative rate":   strings.Replace(goodPolicy, "app: 500", "app: -1", 1),
 		"negative limit":  strings.Replace(goodPolicy, "rows: 50", "rows: -1", 1),

@@ -49,6 +49,7 @@ type grammar struct {
 	Confirm     confirmCmd     `cmd:"" help:"Confirm what was shown, as the user."`
 	Authorize   authorizeCmd   `cmd:"" help:"Say whether an action may be taken on what a session's context held."`
 	Taint       taintCmd       `cmd:"" help:"List everything that came from a source, and take it back."`
+	Rescan      rescanCmd      `cmd:"" help:"Judge again, under the present rules, what is believed; show what they would not let in."`
 	Gate        gateCmd        `cmd:"" help:"Look at what the gate refused."`
 	Policy      policyCmd      `cmd:"" help:"Check and test a policy file."`
 	Eval        evalCmd        `cmd:"" help:"Measure this build on a folder of data."`

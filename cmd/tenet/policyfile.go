@@ -32,6 +32,7 @@ type policyFile struct {
 		Safety      bool             `yaml:"safety"`
 		Writers     []string         `yaml:"writers"`
 		Overridable bool             `yaml:"overridable"`
+		Revalidate  int              `yaml:"revalidate_days"`
 	} `yaml:"keys"`
 	PII []struct {
 		Category policy.Category `yaml:"category"`
@@ -142,7 +143,10 @@ func (p policyFile) compile() (rulebook, error) {
 	}
 	c := policy.Config{UnknownKeys: p.UnknownKeys}
 	for _, k := range p.Keys {
-		spec := policy.KeySpec{Key: k.Key, Type: k.Type, Many: k.Many, Safety: k.Safety, Overridable: k.Overridable}
+		spec := policy.KeySpec{Key: k.Key, Type: k.Type, Many: k.Many, Safety: k.Safety, Overridable: k.Overridable, Revalidate: time.Duration(k.Revalidate) * 24 * time.Hour}
+		if k.Revalidate < 0 || k.Revalidate > 36500 {
+			return bad("keys: %s: revalidate_days: want 1 to 36500", k.Key)
+		}
 		for _, w := range k.Writers {
 			var kind tenet.PrincipalKind
 			if kind.UnmarshalText([]byte(w)) != nil {

@@ -98,6 +98,12 @@ func TestEveryCommandWorksAtAServer(t *testing.T) {
 		}
 	}
 
+	says(operator.ok(with("rescan")...), "0 records judged again")
+	says(operator.ok(with("gate", "replay")...), "0 refusals judged again")
+	app.ok(with("remember", "--tier", "fact", "shoe", "size 43", "--quote", "size 43")...)
+	says(operator.ok(with("taint", "--fact-key", "shoe")...), "1 records came from it, 1 of them believed")
+	says(operator.ok(with("taint", "--fact-key", "shoe", "--revoke", "--why", "test")...), "revoked as revoked-")
+	app.fails(tenet.Denied, with("taint", "--fact-key", "shoe")...)
 	says(app.ok(with("remember", "--tier", "fact", "home_city", "I live in Lisbon.", "--quote", "I live in Lisbon.")...), "stored fact home_city [user_stated]")
 	var facts struct{ Facts []wireFact }
 	app.into(&facts, with("facts")...)
