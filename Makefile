@@ -1,6 +1,7 @@
 # make run    build, import a small conversation, show the context block
 # make test   install what the tests need, then run all of them
-# make test-postgres  PostgreSQL: starts a server and runs what needs it
+# make test-postgres, test-redis  start servers and run what needs them
+# make soak   two servers, 64 clients, everything killed at random, for five minutes
 # make model  install the embedding model that runs in process
 # make eval   measure retrieval on the sets in TENET_DATA, with and without the model
 # make bench  benchmarks; make bench-recall recall through the engine on the SQLite ledger
@@ -17,7 +18,7 @@ FUZZTIME ?= 60s
 export HOME    ?= /tmp
 export GOFLAGS ?= -buildvcs=false
 
-.PHONY: model eval bench-recall run build test test-postgres bench-postgres bench fuzz lint clean serve fuzz-api bench-http bench-checkpoint crash
+.PHONY: model eval bench-recall run build test test-postgres test-redis soak bench-postgres bench fuzz lint clean serve fuzz-api bench-http bench-checkpoint crash
 
 run: build
 	@mkdir -p $(dir $(STORE))
@@ -73,6 +74,16 @@ test:
 test-postgres:
 	@TENET_TEST_REQUIRE="postgres pgbouncer" scripts/test-servers.sh run sh -c \
 		'go test -count=1 -timeout 15m ./store/postgres && go test -count=1 -timeout 15m -run "TestStories|TestRacing|TestACrash|TestNobody" ./memory'
+
+# The Redis backend, alone and as a cluster, and the stories on it.
+test-redis:
+	@TENET_TEST_REQUIRE="redis postgres" scripts/test-servers.sh run sh -c \
+		'go test -count=1 -timeout 15m ./store/redis && go test -count=1 -timeout 15m -run "TestStories|TestTheServers" ./memory'
+
+# Bounded in make test; here as long as it takes to be believed.
+soak:
+	@TENET_SOAK_SECONDS=$${SOAK_SECONDS:-300} TENET_TEST_REQUIRE="redis postgres" scripts/test-servers.sh run \
+		go test -count=1 -timeout 30m -v -run TestTwoServersLoseNothing ./cmd/tenet
 
 # The same operations by hand in SQL beside the backend, on a server that flushes.
 bench-postgres:

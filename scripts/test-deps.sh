@@ -14,6 +14,9 @@ if ! command -v cc >/dev/null 2>&1 && ! command -v gcc >/dev/null 2>&1; then
 	echo "test-deps: no C compiler: the tests run without the race detector"
 fi
 
+# PostgreSQL, its proxy and Redis, from the distribution's packages.
+scripts/test-servers.sh install
+
 # The API's fuzzer, in a venv of its own under .cache.
 if ! scripts/fuzz-api.sh install; then
 	echo "test-deps: schemathesis cannot be had: the API is not fuzzed here"

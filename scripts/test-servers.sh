@@ -5,7 +5,10 @@
 #   eval "$(scripts/test-servers.sh start)"   prints TENET_TEST_... and its folder
 #   scripts/test-servers.sh stop FOLDER       stops them and removes the folder
 #   scripts/test-servers.sh run COMMAND...    start, run with them, stop
+#   scripts/test-servers.sh install           installs what is missing, as root
+#   scripts/test-servers.sh restart FOLDER    stops PostgreSQL hard and starts it
 #
+# TENET_TEST_ONLY=postgres leaves out the proxy, Redis and the cluster.
 # A server whose TENET_TEST_... is set already is left alone. With
 # TENET_TEST_DURABLE=1 the server flushes to disk, as benchmarks want it.
 set -eu
@@ -64,7 +67,7 @@ start() {
 			[ $tries -lt 5 ] || { cat "$dir/log" >&2; exit 1; } # the port was taken meanwhile
 		done
 		echo "export TENET_TEST_POSTGRES='postgres://postgres@127.0.0.1:$port/postgres?sslmode=disable'"
-		if command -v pgbouncer >/dev/null 2>&1; then
+		if [ -z "${TENET_TEST_ONLY:-}" ] && command -v pgbouncer >/dev/null 2>&1; then
 			bouncer=$(free_port)
 			cat >"$dir/pgbouncer.ini" <<INI
 [databases]
@@ -87,7 +90,7 @@ INI
 				echo "export TENET_TEST_PGBOUNCER='postgres://postgres@127.0.0.1:$bouncer/postgres?sslmode=disable'"
 		fi
 	fi
-	[ -n "$(redis)" ] || return 0
+	[ -z "${TENET_TEST_ONLY:-}" ] && [ -n "$(redis)" ] || return 0
 	if [ -z "${TENET_TEST_REDIS:-}" ]; then
 		start_redis single
 		echo "export TENET_TEST_REDIS='redis://127.0.0.1:$port'"
@@ -144,7 +147,12 @@ stop() {
 
 case "${1:-}" in
 start) start ;;
+install) install_packages ;;
 stop) stop "$2" ;;
+restart)
+	case "$2" in /tmp/tenet-servers.*) ;; *) say "not a folder of mine: $2"; exit 1 ;; esac
+	as_postgres "$(bindir)/pg_ctl -s -D $2/data -l $2/log -w -m immediate restart" >&2
+	;;
 run)
 	shift
 	settings=$(start)
@@ -154,7 +162,7 @@ run)
 	"$@"
 	;;
 *)
-	sed -n '2,10p' "$0" >&2
+	sed -n '2,14p' "$0" >&2
 	exit 2
 	;;
 esac
