@@ -46,7 +46,7 @@ BEGIN
     END LOOP;
 END $$;
 GRANT SELECT ON tenet.heads, tenet.chain TO tenet_worker;
-GRANT SELECT (tenant, scope, sid, created_at, ended_at, length, consolidated, due_at, worker, fence, lease_until, expires_at),
+GRANT SELECT (tenant, scope, sid, created_at, ended_at, length, consolidated, due_at, attempts, worker, fence, lease_until, expires_at),
     UPDATE (lease_until) ON tenet.sessions TO tenet_worker; -- the right to update is what FOR UPDATE asks for
 GRANT SELECT (tenant, scope, sid) ON tenet.proposals TO tenet_worker;
 GRANT SELECT (tenant, scope, id, expires_at, expired, added, removed, placed) ON tenet.records TO tenet_worker;
