@@ -26,13 +26,26 @@ func (g *Gate) Dropped(by tenet.Principal, c tenet.Candidate, at time.Time) (Dec
 	if by.Kind() != tenet.Operator || !by.MayReach(c.Scope) {
 		return Decision{}, tenet.Errorf(tenet.Denied, "drop", "only an operator of the tenant may drop")
 	}
+	return g.unjudged(by.String(), c, tenet.CodeDropped, at), nil
+}
+
+// Unjudged refuses a proposal that was accepted and can never be judged, so
+// that whoever waits for its verdict finds one. No text is kept.
+func (g *Gate) Unjudged(c tenet.Candidate, code tenet.Code, at time.Time) (Decision, error) {
+	if c.ID == "" || c.Scope.IsZero() || code == "" {
+		return Decision{}, tenet.Errorf(tenet.Invalid, "unjudged", "no candidate or no code")
+	}
+	return g.unjudged(c.ProposedBy, c, code, at), nil
+}
+
+func (g *Gate) unjudged(actor string, c tenet.Candidate, code tenet.Code, at time.Time) Decision {
 	at = tenet.Micros(at)
-	kept := tenet.Candidate{ID: c.ID, Scope: c.Scope, Tier: c.Tier, Session: c.Session, Text: "[" + string(tenet.CodeDropped) + "]", ProposedBy: c.ProposedBy, ProposedAt: c.ProposedAt}
+	kept := tenet.Candidate{ID: c.ID, Scope: c.Scope, Tier: c.Tier, Session: c.Session, Text: "[" + string(code) + "]", ProposedBy: c.ProposedBy, ProposedAt: c.ProposedAt}
 	return Decision{&Plan{
-		Kind: Refuse, Scope: c.Scope, Actor: by.String(), At: at, Ref: string(c.ID), Candidate: kept, Declared: c,
+		Kind: Refuse, Scope: c.Scope, Actor: actor, At: at, Ref: string(c.ID), Candidate: kept, Declared: c,
 		Verdict: tenet.Verdict{
-			Candidate: c.ID, Outcome: tenet.Rejected, Tier: c.Tier, Effect: E0.String(), Codes: []tenet.Code{tenet.CodeDropped}, RuleSet: g.RuleSet(), At: at,
+			Candidate: c.ID, Outcome: tenet.Rejected, Tier: c.Tier, Effect: E0.String(), Codes: []tenet.Code{code}, RuleSet: g.RuleSet(), At: at,
 		},
 		Hold: &Hold{State: tenet.HoldRefused, Text: kept.Text, Masked: true, ExpiresAt: at.Add(HoldFor)},
-	}}, nil
+	}}
 }

@@ -111,6 +111,11 @@ func (a *API) describe(op operation, p place, in *decoder, answer *huma.Schema) 
 		good.Content = map[string]*huma.MediaType{"application/json": {Schema: answer}}
 	}
 	o.Responses[strconv.Itoa(op.status)] = good
+	if op.later {
+		accepted := *good
+		accepted.Description = http.StatusText(http.StatusAccepted)
+		o.Responses[strconv.Itoa(http.StatusAccepted)] = &accepted
+	}
 	a.document.AddOperation(o)
 }
 

@@ -27,6 +27,7 @@ type operation struct {
 	status  int   // of success
 	also    []int // further statuses it may answer
 	wait    bool  // may take longer than other calls
+	later   bool  // may answer 202: accepted, see Location for what became of it
 }
 
 // onceRule says what a call does with an Idempotency-Key.
@@ -177,6 +178,9 @@ func encode(w http.ResponseWriter, r *http.Request, status int, resp any) error 
 	h := w.Header()
 	if v, ok := resp.(headed); ok {
 		v.header(h)
+	}
+	if v, ok := resp.(interface{ accepted() bool }); ok && v.accepted() {
+		status = http.StatusAccepted
 	}
 	if tag := h.Get("ETag"); r.Method == http.MethodGet && tag != "" && noneMatch(r.Header.Values("If-None-Match"), tag) {
 		w.WriteHeader(http.StatusNotModified)

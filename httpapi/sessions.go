@@ -3,6 +3,7 @@ package httpapi
 import (
 	"context"
 	"net/http"
+	"net/url"
 	"strconv"
 	"time"
 
@@ -93,6 +94,26 @@ type proposed struct {
 type proposalOut struct {
 	ID tenet.CandidateID `json:"id" doc:"its verdict is under this id once the session has been consolidated"`
 }
+
+// header says where the verdict will be, relative to the request.
+func (p proposalOut) header(h http.Header) {
+	h.Set("Location", "proposals/"+url.PathEscape(string(p.ID)))
+}
+
+// ending is what End did, or that it was accepted: then the status says what
+// became of it.
+type ending struct {
+	memory.Report
+	later bool
+}
+
+func (e ending) header(h http.Header) {
+	if e.later {
+		h.Set("Location", "status")
+	}
+}
+
+func (e ending) accepted() bool { return e.later }
 
 type ended struct {
 	Session string `path:"session" minLength:"1" maxLength:"256"`
@@ -185,17 +206,18 @@ func (a *API) sessionRoutes() {
 			id, err := a.mem.Propose(ctx, c.by, tenet.SessionID(r.Session), cand)
 			return proposalOut{id}, err
 		})
-	add(a, operation{id: "endSession", method: "POST", path: base + "/end", who: hotPath, also: notFound, wait: true,
-		summary: "Close the conversation; with wait, what it taught is in memory when the answer comes"},
-		func(ctx context.Context, c call, r *ended) (memory.Report, error) {
+	add(a, operation{id: "endSession", method: "POST", path: base + "/end", who: hotPath, also: notFound, wait: true, later: true,
+		summary: "Close the conversation; with wait, what it taught is in memory when the answer comes, else 202 and the status says"},
+		func(ctx context.Context, c call, r *ended) (ending, error) {
 			s, err := a.mem.OpenSession(ctx, c.by, c.scope, tenet.SessionID(r.Session))
 			if err != nil {
-				return memory.Report{}, err
+				return ending{}, err
 			}
 			if !r.Wait {
-				return memory.Report{Scope: c.scope, Session: s.Info().ID}, s.EndLater(ctx)
+				return ending{memory.Report{Scope: c.scope, Session: s.Info().ID}, true}, s.EndLater(ctx)
 			}
-			return s.End(ctx)
+			rep, err := s.End(ctx)
+			return ending{Report: rep}, err
 		})
 	add(a, operation{id: "consolidate", method: "POST", path: base + "/consolidate", who: writeSide, also: notFound, wait: true,
 		summary: "Take the conversation through extraction and the gate now; it stays open"},

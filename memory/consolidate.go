@@ -258,6 +258,9 @@ func (m *Memory) work(ctx context.Context, l store.Lease, r *Report, ack *store.
 			v = tenet.Verdict{Candidate: c.ID, Outcome: tenet.Rejected, Tier: c.Tier, Codes: []tenet.Code{tenet.Code(strings.ToUpper(tenet.KindOf(err).String()))}, RuleSet: m.gate.RuleSet(), At: m.now()}
 			m.log.WarnContext(ctx, "a proposal cannot be judged", "kind", tenet.KindOf(err).String())
 			m.counts.verdict(v)
+			if err := m.unjudged(ctx, c, v.Codes[0]); err != nil {
+				return err
+			}
 		default:
 			return err
 		}
@@ -444,4 +447,17 @@ func (m *Memory) judgeProposal(ctx context.Context, c tenet.Candidate) (tenet.Ve
 		return tenet.Verdict{}, err
 	}
 	return applied[0].Verdict, nil
+}
+
+// unjudged leaves a verdict for who waits for one. An id that has a verdict
+// already keeps it.
+func (m *Memory) unjudged(ctx context.Context, c tenet.Candidate, code tenet.Code) error {
+	d, err := m.gate.Unjudged(c, code, m.now())
+	if err != nil {
+		return err
+	}
+	if _, err = m.ledger.Apply(ctx, []gate.Decision{d}, nil); tenet.KindOf(err) == tenet.Conflict {
+		return nil
+	}
+	return err
 }
