@@ -6,7 +6,7 @@
 #   scripts/test-servers.sh stop FOLDER       stops them and removes the folder
 #   scripts/test-servers.sh run COMMAND...    start, run with them, stop
 #   scripts/test-servers.sh install           installs what is missing, as root
-#   scripts/test-servers.sh restart FOLDER    stops PostgreSQL hard and starts it
+#   scripts/test-servers.sh restart FOLDER    stops PostgreSQL hard and starts it; halt only stops it
 #
 # TENET_TEST_ONLY=postgres leaves out the proxy, Redis and the cluster.
 # A server whose TENET_TEST_... is set already is left alone. With
@@ -147,6 +147,10 @@ stop() {
 
 case "${1:-}" in
 start) start ;;
+halt)
+	case "$2" in /tmp/tenet-servers.*) ;; *) say "not a folder of mine: $2"; exit 1 ;; esac
+	as_postgres "$(bindir)/pg_ctl -s -D $2/data -w -m immediate stop" >&2
+	;;
 install) install_packages ;;
 stop) stop "$2" ;;
 restart)

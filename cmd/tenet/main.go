@@ -67,6 +67,7 @@ type grammar struct {
 	Key         keyCmd         `cmd:"" help:"Manage API keys."`
 	Serve       serveCmd       `cmd:"" help:"Serve the engine over HTTP."`
 	MCP         mcpCmd         `cmd:"" name:"mcp" help:"Serve one memory to an agent over the Model Context Protocol, on standard input and output."`
+	Doctor      doctorCmd      `cmd:"" help:"Look at the databases and say what is wrong and what to do."`
 	Demo        demoCmd        `cmd:"" help:"Sarah's story on real code: no network, no key, a few seconds."`
 	Config      configCmd      `cmd:"" help:"Look at the configuration."`
 	Version     versionCmd     `cmd:"" help:"Print the version."`

@@ -215,10 +215,14 @@ func (c conn) oneTrip(ctx context.Context, afresh func(), ss ...statement) error
 func (c conn) trip(ctx context.Context, may func() bool, ss ...statement) error {
 	ctx, cancel := context.WithTimeout(ctx, c.db.timeout)
 	defer cancel()
+	if err := c.db.circuit.Enter("database"); err != nil {
+		return err
+	}
 	ss = append([]statement{c.settings()}, ss...)
 	for n := 0; ; n++ {
 		err := c.db.once(ctx, ss...)
 		if err == nil || n == 2 || !lost(err) || ctx.Err() != nil || !may() {
+			c.db.circuit.Leave(lost(err))
 			return err
 		}
 		c.db.pool.Reset() // the server went away and came back: so did every idle connection
@@ -260,15 +264,20 @@ const attempts = 4
 func (c conn) transact(ctx context.Context, begin string, f func(conn) error) error {
 	ctx, cancel := context.WithTimeout(ctx, c.db.timeout)
 	defer cancel()
+	if err := c.db.circuit.Enter("database"); err != nil {
+		return err
+	}
 	for n := 1; ; n++ {
 		again, err := c.try(ctx, begin, f)
 		if err == nil || !again || n == attempts || ctx.Err() != nil {
+			c.db.circuit.Leave(lost(err))
 			return err
 		}
 		if lost(err) {
 			c.db.pool.Reset()
 		}
 		if err := pause(ctx, n); err != nil {
+			c.db.circuit.Leave(false)
 			return err
 		}
 	}

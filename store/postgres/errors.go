@@ -17,9 +17,21 @@ import (
 // it came.
 type callbackError struct{ error }
 
+// retry is when to try again after a failure that passes by itself.
+const retry = time.Second
+
 // failure turns an error into Tenet's. The driver's text stays behind: it may
 // quote what was stored, or the DSN.
 func failure(op string, err error) error {
+	out := translate(op, err)
+	var te *tenet.Error
+	if errors.As(out, &te) && te.Kind == tenet.Unavailable && te.After == 0 && !errors.Is(out, context.Canceled) {
+		te.After = retry
+	}
+	return out
+}
+
+func translate(op string, err error) error {
 	var te *tenet.Error
 	var own callbackError
 	var pe *pgconn.PgError
@@ -132,6 +144,9 @@ func lost(err error) bool {
 		return false
 	}
 	var ce *pgconn.ConnectError
+	if err == nil {
+		return false
+	}
 	return pgconn.SafeToRetry(err) || errors.As(err, &ne) || errors.As(err, &ce) || isClosed(err)
 }
 

@@ -63,6 +63,7 @@ type DB struct {
 	master  masterKey
 	pool    *pgxpool.Pool
 	timeout time.Duration
+	circuit store.Circuit
 	facts   factCache
 }
 

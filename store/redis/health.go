@@ -18,6 +18,7 @@ type Health struct {
 	Cluster     bool
 	Masters     int
 	Policy      string // maxmemory-policy
+	Allowed     bool   // the DSN says evict=allow
 	MaxMemory   int64  // bytes; zero: no limit
 	UsedMemory  int64
 	Persistence Persistence

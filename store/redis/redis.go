@@ -246,6 +246,25 @@ func (db *DB) keyCheck() string {
 	return hex.EncodeToString(mac.Sum(nil))
 }
 
+// Examine says what kind of server the DSN names, and opens no store.
+func Examine(ctx context.Context, dsn string) (Health, error) {
+	o := Options{MaxConns: 4, Timeout: 5 * time.Second}
+	addrs, base, err := parse(dsn, &o)
+	if err != nil {
+		return Health{}, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, o.Timeout)
+	defer cancel()
+	client, err := connect(ctx, addrs, base, o)
+	if err != nil {
+		return Health{}, failure("examine", err)
+	}
+	defer client.Close()
+	h, err := (&DB{client: client}).Health(ctx)
+	h.Allowed = o.AllowEviction
+	return h, err
+}
+
 // Close closes the connections.
 func (db *DB) Close() error {
 	db.client.Close()
