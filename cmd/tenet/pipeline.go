@@ -187,7 +187,7 @@ func (a *app) reextract(o reviewer, c reextractCmd) (memory.Reextraction, error)
 func (a *app) extractor(name string) (model.Extractor, error) {
 	if name == "anthropic" || name == "openai" {
 		if _, err := modelExtractor(name, a.set.values); err != nil {
-			return nil, tenet.Errorf(tenet.Unavailable, "reextract", "%s is not configured here: extractor_model, extractor_key", name)
+			return nil, tenet.Errorf(tenet.Invalid, "reextract", "%s is not configured here: extractor_model, extractor_key", name)
 		}
 	}
 	facts, _ := a.opened.db.(store.Reader) // every database is one

@@ -178,7 +178,7 @@ func TestEveryCommandWorksAtAServer(t *testing.T) {
 	}
 	says(operator.ok(with("conflicts")...), "possible conflict")
 	says(operator.ok(with("reextract", "--extractor", "verbatim")...), "nothing is changed")
-	operator.fails(tenet.Unavailable, with("reextract", "--extractor", "anthropic")...)
+	operator.fails(tenet.Invalid, with("reextract", "--extractor", "anthropic")...)
 	var jobs struct{ Jobs []memory.Job }
 	operator.into(&jobs, "jobs", "list")
 	says(operator.ok(with("jobs", "show", "chat")...), "chat: done")
