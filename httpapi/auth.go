@@ -23,6 +23,7 @@ const (
 	admins                     // tenants' keys, no memory text
 	askers                     // those who answer for the conversation: ask the user, report outcomes; never agents
 	theUser                    // the person themselves
+	erasers                    // operators, and the person for what is their own
 )
 
 // reaches says which kinds of principal are on which side. It is the only
@@ -37,6 +38,7 @@ var reaches = map[access][]tenet.PrincipalKind{
 	admins:       {tenet.Admin},
 	askers:       {tenet.App, tenet.EndUser, tenet.Operator},
 	theUser:      {tenet.EndUser},
+	erasers:      {tenet.EndUser, tenet.Operator},
 }
 
 func (a access) allows(k tenet.PrincipalKind) bool {
@@ -50,7 +52,7 @@ func (a access) allows(k tenet.PrincipalKind) bool {
 
 // scoped reports whether operations of the access are about one subject.
 func (a access) scoped() bool {
-	return a == hotPath || a == writeSide || a == review || a == askers || a == theUser
+	return a == hotPath || a == writeSide || a == review || a == askers || a == theUser || a == erasers
 }
 
 func (a access) String() string {

@@ -108,6 +108,7 @@ func New(c Config) (*API, error) {
 	a.reviewRoutes()
 	a.pipelineRoutes()
 	a.boundaryRoutes()
+	a.erasureRoutes()
 	a.accountRoutes()
 	if err := a.serveDocument(); err != nil {
 		return nil, err

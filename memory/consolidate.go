@@ -124,6 +124,7 @@ func (m *Memory) Run(ctx context.Context, every time.Duration) error {
 			if _, err := m.Sweep(ctx); err != nil && ctx.Err() == nil {
 				m.log.WarnContext(ctx, "sweep failed", "kind", tenet.KindOf(err).String())
 			}
+			m.purge(ctx)
 			for more := true; more && ctx.Err() == nil; {
 				var err error
 				if _, more, err = m.ForgetOnce(ctx); err != nil && ctx.Err() == nil {

@@ -134,14 +134,14 @@ func (x *indexes) refresh(ctx context.Context, scope tenet.Scope, si *scopeIndex
 		return err
 	}
 	si.mu.RLock()
-	current := si.built && si.head >= head.Text && (x.embedder == nil || si.dense >= head.Dense) && (x.retention == nil || si.sleep >= head.Sleep)
+	current := si.built && si.head == head.Text && (x.embedder == nil || si.dense >= head.Dense) && (x.retention == nil || si.sleep >= head.Sleep)
 	si.mu.RUnlock()
 	if current {
 		return nil
 	}
 	si.mu.Lock()
 	defer si.mu.Unlock()
-	if !si.built || si.head < head.Text { // else another search was faster
+	if !si.built || si.head != head.Text { // ahead: another search was faster, or the subject was erased
 		ch, err := x.reader.Changes(ctx, scope, si.head)
 		if err != nil {
 			return err

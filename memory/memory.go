@@ -10,6 +10,7 @@ package memory
 
 import (
 	"context"
+	"crypto/ed25519"
 	"crypto/rand"
 	"log/slog"
 	"sync/atomic"
@@ -107,6 +108,13 @@ type Config struct {
 	// Instruments counts what waits and what was served. Default: Sessions, when
 	// they can; without it those numbers are left out.
 	Instruments store.Instruments
+	// Eraser makes things gone. Default: the ledger, if it can. ErasureKey signs
+	// receipts and the journal; give the same one at every start. Default: random.
+	// Erasures is the journal, outside the database, that a restore reads: without one, a backup
+	// brings back what was erased after it was made.
+	Eraser     store.Eraser
+	ErasureKey ed25519.PrivateKey
+	Erasures   Sink
 	// Forget is the policy of forgetting. Default: forget.DefaultParams.
 	Forget *forget.Params
 	// EntryBudget is how many notes, episodes and documents a person's scope
@@ -169,6 +177,7 @@ func Open(_ context.Context, c Config) (*Memory, error) {
 	portOr(&c.Vectors, c.Ledger)
 	portOr(&c.Retention, c.Ledger)
 	portOr(&c.Servings, c.Sessions)
+	portOr(&c.Eraser, c.Ledger)
 	portOr(&c.Instruments, c.Sessions)
 	orElse(&c.EntryBudget, 20_000)
 	if c.Forget == nil {
@@ -194,6 +203,9 @@ func Open(_ context.Context, c Config) (*Memory, error) {
 	if len(c.Secret) == 0 {
 		c.Secret = make([]byte, 32)
 		rand.Read(c.Secret)
+	}
+	if len(c.ErasureKey) == 0 {
+		_, c.ErasureKey, _ = ed25519.GenerateKey(nil)
 	}
 	params := recall.DefaultParams()
 	if c.Recall != nil {

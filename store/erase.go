@@ -25,6 +25,9 @@ type Eraser interface {
 	// brought back. Only Journal lines that this database's own erasures wrote
 	// can match; nothing that does is no error.
 	Again(ctx context.Context, j Journaled, at time.Time) (Erased, error)
+	// Unknown returns those of the erasures that this database knows nothing of:
+	// they were begun and not carried out, or a backup is older than they are.
+	Unknown(ctx context.Context, ids []string) ([]string, error)
 	// Purge is the physical pass: it gets what was erased out of the files, as
 	// far as the database lets a program do so, and marks the erasures done
 	// that were pending. It returns Unavailable while readers stand in its way:
@@ -39,6 +42,16 @@ type Eraser interface {
 	// wrong with it; empty: nothing. At seq, unless it is 0, the entry must have
 	// the hash. It needs no key, so it works for a subject that is gone.
 	Chain(ctx context.Context, chain string, seq uint64, hash []byte) (string, error)
+}
+
+// SessionEraser is what a session tier in a database of its own offers of
+// erasure: the ledger's Eraser cannot reach it. One database behind both ports
+// needs only Eraser.
+type SessionEraser interface {
+	// Erase removes everything of a subject - sessions, logs, proposals,
+	// receipts, running work, threads, recorded calls, spent ids, its data key -
+	// and returns how many sessions went. Called again after a failure it goes on.
+	Erase(ctx context.Context, scope tenet.Scope) (int, error)
 }
 
 // EraseOptions are how an erasure goes.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/ed25519"
 	"encoding/json"
 	"time"
 
@@ -28,6 +29,8 @@ type backend interface {
 	Session(context.Context, tenet.Principal, tenet.Scope, tenet.SessionID, ...tenet.Scope) (conversation, error)
 	Status(ctx context.Context, by tenet.Principal, scope tenet.Scope, id tenet.SessionID, after tenet.CandidateID, limit int) (memory.Status, error)
 	Operator(tenet.Principal, tenet.Scope) (reviewer, error)
+	Erase(context.Context, tenet.Principal, tenet.Scope, memory.Erasing) (memory.Erasure, error)
+	VerifyErasure(context.Context, tenet.Principal, tenet.Scope, memory.ErasureReceipt, ed25519.PublicKey) (memory.ErasureCheck, error)
 }
 
 // documents are files that an agent keeps.
@@ -71,6 +74,7 @@ type reviewer interface {
 	Release(context.Context, tenet.CandidateID) (tenet.Verdict, error)
 	Discard(ctx context.Context, id tenet.CandidateID, why string) error
 	Verify(context.Context) (store.Verification, error)
+	Erasures(ctx context.Context, limit int) ([]memory.ErasureState, error)
 	Scopes(ctx context.Context, after tenet.Scope, limit int) ([]tenet.Scope, error)
 	pipeliner
 }
@@ -110,6 +114,10 @@ func (e embedded) Session(ctx context.Context, by tenet.Principal, scope tenet.S
 
 func (e embedded) Operator(by tenet.Principal, scope tenet.Scope) (reviewer, error) {
 	return orNone[reviewer](e.Memory.Operator(by, scope))
+}
+
+func (e embedded) VerifyErasure(ctx context.Context, by tenet.Principal, _ tenet.Scope, r memory.ErasureReceipt, key ed25519.PublicKey) (memory.ErasureCheck, error) {
+	return e.Memory.VerifyErasure(ctx, by, r, key)
 }
 
 // orNone keeps a nil handle from becoming an interface that is not nil.

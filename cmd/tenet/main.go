@@ -62,6 +62,8 @@ type grammar struct {
 	Effect      effectCmd      `cmd:"" help:"Carry external side effects out at most once unasked."`
 	Forget      forgetCmd      `cmd:"" help:"Sweep what has lost its use out of the default results; nothing is deleted."`
 	Outcome     outcomeCmd     `cmd:"" help:"Say how a use of recalled records turned out."`
+	Erase       eraseCmd       `cmd:"" help:"Make something gone with all that hangs on it. It cannot be undone."`
+	Erasure     erasureCmd     `cmd:"" help:"Look at erasures and check their receipts."`
 	Model       modelCmd       `cmd:"" help:"Install and choose the embedding model that runs in process."`
 	Stats       statsCmd       `cmd:"" help:"Count what a memory holds and what was decided in it."`
 	Key         keyCmd         `cmd:"" help:"Manage API keys."`

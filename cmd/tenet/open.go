@@ -184,8 +184,11 @@ func newEngine(ctx context.Context, s settings, db database, o engineOptions) (*
 	e.Memory, err = memory.Open(ctx, memory.Config{
 		Ledger: db, Sessions: sessions, Gate: book.gate, Actions: book.actions, SessionsOnly: !s.durable, Secret: o.secret,
 		SessionTTL: s.sessionTTL, EpisodeRetention: s.retention, Debounce: s.debounce, Lease: s.lease,
-		Screen: screen, Wish: wish, Now: o.now, Embedder: o.embedder, Extractor: extractorOf(s.extractor, s.values, store.ReadOnly(db), o.now),
+		ErasureKey: erasureKey(db), Erasures: journalOf(s, o.path), Screen: screen, Wish: wish, Now: o.now, Embedder: o.embedder, Extractor: extractorOf(s.extractor, s.values, store.ReadOnly(db), o.now),
 	})
+	if err == nil && s.durable {
+		err = e.reapply(ctx, journalPath(s, o.path))
+	}
 	if err != nil {
 		e.close()
 		return nil, err

@@ -48,6 +48,7 @@ var keys = []struct {
 	{"policy", "", false},            // a policy file; see tenet policy check
 	{"root_log", "", false},          // where the server appends signed audit roots
 	{"root_key", "", false},          // file with the key that signs them (default: root_log with .key)
+	{"erasure_log", "", false},       // the journal of erasures that a restore reads (default: a file store's name with .erasures)
 	{"lease", "15s", false},          // short: a killed command's session is free again soon
 	{"listen", "127.0.0.1:7766", false},
 	{"server", "", false},

@@ -68,9 +68,6 @@ func (db *DB) Again(ctx context.Context, j store.Journaled, at time.Time) (store
 			}
 		}
 		out = e.out
-		if e.out.Seq == 0 { // the backup is older than the subject
-			return nil
-		}
 		return e.note()
 	})
 	db.facts.clear()
@@ -110,6 +107,27 @@ func ownerOf(c conn, id int64) (tenet.Scope, error) {
 		return tenet.Scope{}, err
 	}
 	return scopeOf(tenant, kind, name)
+}
+
+// Unknown implements store.Eraser.
+func (db *DB) Unknown(ctx context.Context, ids []string) ([]string, error) {
+	known := map[string]bool{}
+	err := db.in("\u0001").each(ctx, `SELECT id FROM tenet.erasures`, nil, func(rs pgx.Rows) error {
+		var id string
+		err := rs.Scan(&id)
+		known[id] = true
+		return err
+	})
+	if err != nil {
+		return nil, failure("unknown", err)
+	}
+	var out []string
+	for _, id := range ids {
+		if !known[id] {
+			out = append(out, id)
+		}
+	}
+	return out, nil
 }
 
 // byChain opens the scope of a surrogate, nil when it is nobody's.

@@ -63,13 +63,31 @@ func (db *DB) Again(ctx context.Context, j store.Journaled, at time.Time) (store
 			}
 		}
 		out = e.out
-		if e.out.Seq == 0 { // the backup is older than the subject
-			return nil
-		}
 		return e.note()
 	})
 	db.facts.clear()
 	return out, err
+}
+
+// Unknown implements store.Eraser.
+func (db *DB) Unknown(ctx context.Context, ids []string) ([]string, error) {
+	known := map[string]bool{}
+	err := db.r.each(ctx, `SELECT id FROM erasures`, nil, func(rs *sql.Rows) error {
+		var id string
+		err := rs.Scan(&id)
+		known[id] = true
+		return err
+	})
+	if err != nil {
+		return nil, failure("unknown", err)
+	}
+	var out []string
+	for _, id := range ids {
+		if !known[id] {
+			out = append(out, id)
+		}
+	}
+	return out, nil
 }
 
 // byChain opens the scope of a surrogate, nil when it is nobody's.

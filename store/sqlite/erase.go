@@ -339,12 +339,15 @@ func (e *erasure) note() error {
 	if err != nil {
 		return err
 	}
-	chain, err := chainOf(e.out.Chain)
-	if err != nil {
+	var chain int64
+	state, owner := store.ErasurePending, e.db.master.owner(e.plan.Scope.Tenant())
+	if e.out.Seq == 0 { // repeated where there was nothing of it: known, and done
+		state = store.ErasureDone
+	} else if chain, err = chainOf(e.out.Chain); err != nil {
 		return err
 	}
 	return e.c.exec(`INSERT INTO erasures (id, owner, what, scope, seq, at, state, counts) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
-		e.out.ID, e.db.master.owner(e.plan.Scope.Tenant()), e.out.What, chain, int64(e.out.Seq), start(e.out.At), store.ErasurePending, string(counts))
+		e.out.ID, owner, e.out.What, chain, int64(e.out.Seq), start(e.out.At), state, string(counts))
 }
 
 // writing begins an entry of the ledger.
