@@ -70,6 +70,7 @@ type grammar struct {
 	Serve       serveCmd       `cmd:"" help:"Serve the engine over HTTP."`
 	MCP         mcpCmd         `cmd:"" name:"mcp" help:"Serve one memory to an agent over the Model Context Protocol, on standard input and output."`
 	Doctor      doctorCmd      `cmd:"" help:"Look at the databases and say what is wrong and what to do."`
+	Hook        hookCmd        `cmd:"" help:"Hooks of Claude Code: record what the user typed, hand the context over."`
 	Demo        demoCmd        `cmd:"" help:"Sarah's story on real code: no network, no key, a few seconds."`
 	Config      configCmd      `cmd:"" help:"Look at the configuration."`
 	Version     versionCmd     `cmd:"" help:"Print the version."`
@@ -130,7 +131,7 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdin i
 		return 0
 	}
 	a.fail(err)
-	return exitCode(err)
+	return hookExit(args, exitCode(err))
 }
 
 // command parses the arguments, loads the configuration and runs one command.
