@@ -148,3 +148,16 @@ race:
 .PHONY: test-mcp
 test-mcp:
 	@scripts/test-mcp.sh
+
+# The clients of Python and TypeScript (scripts/clients.sh says more).
+.PHONY: clients generate-clients test-clients test-integrations test-upstream
+clients:
+	@scripts/clients.sh package
+generate-clients:
+	@scripts/clients.sh generate
+test-clients:
+	@scripts/clients.sh fast
+test-integrations:
+	@scripts/clients.sh integrations
+test-upstream:
+	@scripts/clients.sh upstream

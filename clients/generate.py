@@ -47,7 +47,7 @@ def typescript_type(s):
     if kind == "array":
         item = typescript_type(s.get("items", {}))
         return f"({item})[]" if "|" in item else f"{item}[]"
-    return {"string": "string", "integer": "number", "number": "number", "boolean": "boolean", "object": "Record<string, unknown>"}.get(kind, "unknown")
+    return {"string": "string", "integer": "number", "number": "number", "boolean": "boolean", "object": "{ [key: string]: unknown }"}.get(kind, "unknown")
 
 
 def python_types(schemas):

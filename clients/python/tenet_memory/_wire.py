@@ -1,4 +1,6 @@
 """What both clients share: requests as values, and answers as values or errors."""
+import base64
+import json
 import os
 import uuid
 from typing import Any, Mapping, NamedTuple, Optional
@@ -81,3 +83,12 @@ def settings(url: Optional[str], key: Optional[str]) -> tuple:
     if not key:
         raise ValueError("no API key: give key= or set TENET_KEY")
     return url, {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}
+
+
+def encode(value: Any) -> str:
+    """A JSON value as the data of a thread's version."""
+    return base64.b64encode(json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()).decode()
+
+
+def decode(data: str) -> Any:
+    return json.loads(base64.b64decode(data))

@@ -1,7 +1,7 @@
 """The async client: made from client.py by clients/generate.py; do not edit."""
 from __future__ import annotations
 
-from typing import Any, List, Optional, Sequence
+from typing import Any, List, Mapping, Optional, Sequence
 
 import httpx
 
@@ -161,9 +161,9 @@ class AsyncScope:
         got = await self._send("DELETE", f"/threads/{esc(thread)}")
         return got["dropped"]
 
-    async def memory_tool(self, **command: Any) -> Any:
-        """A command of the memory tool (memory_20250818)."""
-        return await self._send("POST", "/memory-tool", command)
+    async def memory_tool(self, command: Mapping[str, Any], *, dialect: str = "docs") -> types.Reply:
+        """A command of the memory tool (memory_20250818), as the model wrote it."""
+        return await self._send("POST", "/memory-tool", dict(command), {"dialect": dialect})
 
 
 class AsyncSession:

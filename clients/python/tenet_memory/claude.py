@@ -9,8 +9,6 @@ model can't read it: it lives in the host's process.
 from __future__ import annotations
 
 import asyncio
-import base64
-import json
 import uuid
 from datetime import datetime
 from typing import Any, Dict, List, Optional
@@ -18,7 +16,7 @@ from typing import Any, Dict, List, Optional
 from claude_agent_sdk import HookMatcher, SessionStore, fold_session_summary
 
 from ._both import Both, Step
-from ._wire import Conflict, NotFound, TenetError, esc
+from ._wire import Conflict, NotFound, TenetError, decode, encode, esc
 from .client import Scope
 
 BATCH = 500
@@ -27,14 +25,6 @@ BATCH_BYTES = 1_200_000
 
 def project_part(project_key: str) -> str:
     return esc(project_key).replace(".", "%2E")
-
-
-def encode(value: Any) -> str:
-    return base64.b64encode(json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()).decode()
-
-
-def decode(data: str) -> Any:
-    return json.loads(base64.b64decode(data))
 
 
 def millis(stamp: str) -> int:
@@ -89,8 +79,8 @@ class TenetSessionStore(SessionStore):
         if key.get("subpath") is None:
             yield from self._fold(key, entries)
             words = answered(entries) if self._record else []
-            if words:
-                yield lambda s: s.session(key["session_id"]).append_all(words)
+            for at in range(0, len(words), BATCH):
+                yield lambda s: s.session(key["session_id"]).append_all(words[at : at + BATCH])
 
     def _fold(self, key: Any, entries: List[Any]) -> Step[None]:
         name = "claude-summary" + thread(key)[len("claude") :]

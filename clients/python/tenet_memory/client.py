@@ -1,7 +1,7 @@
 """The sync client. aio.py is made from this file by clients/generate.py."""
 from __future__ import annotations
 
-from typing import Any, List, Optional, Sequence
+from typing import Any, List, Mapping, Optional, Sequence
 
 import httpx
 
@@ -161,9 +161,9 @@ class Scope:
         got = self._send("DELETE", f"/threads/{esc(thread)}")
         return got["dropped"]
 
-    def memory_tool(self, **command: Any) -> Any:
-        """A command of the memory tool (memory_20250818)."""
-        return self._send("POST", "/memory-tool", command)
+    def memory_tool(self, command: Mapping[str, Any], *, dialect: str = "docs") -> types.Reply:
+        """A command of the memory tool (memory_20250818), as the model wrote it."""
+        return self._send("POST", "/memory-tool", dict(command), {"dialect": dialect})
 
 
 class Session:

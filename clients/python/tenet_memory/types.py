@@ -120,6 +120,16 @@ class ClaimedBody(TypedDict, total=False):
     step: int
 
 
+class Cluster(TypedDict):
+    conflicts: Optional[List[Optional[List[str]]]]
+    id: str
+    records: Optional[List["Record"]]
+
+
+class Clusters(TypedDict):
+    clusters: Optional[List["Cluster"]]
+
+
 class ConfirmedBody(TypedDict):
     nonce: str
 
@@ -184,6 +194,10 @@ _DocumentsSearchedBody = TypedDict("_DocumentsSearchedBody", {"query": str})
 class DocumentsSearchedBody(_DocumentsSearchedBody, total=False):
     k: int
     prefix: str
+
+
+class DropAskedBody(TypedDict):
+    why: str
 
 
 class Dropped(TypedDict):
@@ -321,6 +335,15 @@ class Hold(TypedDict):
 Interval = TypedDict("Interval", {"from": str, "to": str}, total=False)
 
 
+_Job = TypedDict("_Job", {"messages": int, "scope": "Scope", "session": str, "state": str})
+
+
+class Job(_Job, total=False):
+    attempts: int
+    code: str
+    due_at: str
+
+
 _Key = TypedDict("_Key", {"created_at": str, "id": str, "kind": str, "name": str, "tenant": str})
 
 
@@ -329,6 +352,10 @@ class Key(_Key, total=False):
     owns: Optional[List[str]]
     revoked_at: str
     subjects: Optional[List[str]]
+
+
+class KeyExpiringBody(TypedDict):
+    seconds: float
 
 
 _KeyInBody = TypedDict("_KeyInBody", {"kind": Literal["agent", "app", "user", "connector", "operator", "admin"], "name": str})
@@ -343,6 +370,22 @@ class KeyInBody(_KeyInBody, total=False):
 class KeyOut(TypedDict):
     key: "Key"
     secret: str
+
+
+_MemoryCommandBody = TypedDict("_MemoryCommandBody", {"command": Literal["view", "create", "str_replace", "insert", "delete", "rename"]})
+
+
+class MemoryCommandBody(_MemoryCommandBody, total=False):
+    content_sha256: str
+    file_text: str
+    insert_line: int
+    insert_text: str
+    new_path: str
+    new_str: str
+    old_path: str
+    old_str: str
+    path: str
+    view_range: Optional[List[int]]
 
 
 _Message = TypedDict("_Message", {"id": str, "label": str, "recorded_at": str, "recorded_by": str, "role": str, "seq": int, "text": str})
@@ -435,6 +478,13 @@ _PageHeld = TypedDict("_PageHeld", {"items": Optional[List["Held"]]})
 
 
 class PageHeld(_PageHeld, total=False):
+    next: str
+
+
+_PageJob = TypedDict("_PageJob", {"items": Optional[List["Job"]]})
+
+
+class PageJob(_PageJob, total=False):
     next: str
 
 
@@ -559,6 +609,35 @@ class Records(TypedDict):
     records: Optional[List["Record"]]
 
 
+_Reextraction = TypedDict("_Reextraction", {"added": Optional[List["Candidate"]], "committed": bool, "extractor": str, "messages": int, "removed": Optional[List["Record"]], "same": int, "sessions": int, "skipped": int})
+
+
+class Reextraction(_Reextraction, total=False):
+    verdicts: Optional[List["Verdict"]]
+
+
+_ReextractionBody = TypedDict("_ReextractionBody", {"extractor": Literal["rules", "verbatim", "anthropic", "openai"]})
+
+
+class ReextractionBody(_ReextractionBody, total=False):
+    commit: bool
+    since: str
+
+
+_ReleasedAsBody = TypedDict("_ReleasedAsBody", {"tier": Literal["fact", "note"]})
+
+
+class ReleasedAsBody(_ReleasedAsBody, total=False):
+    key: str
+
+
+_Reply = TypedDict("_Reply", {"content": str, "is_error": bool})
+
+
+class Reply(_Reply, total=False):
+    content_sha256: str
+
+
 class Report(TypedDict):
     messages: int
     scope: "Scope"
@@ -601,6 +680,18 @@ _SettledBody = TypedDict("_SettledBody", {"attempt": int})
 
 class SettledBody(_SettledBody, total=False):
     outcome: Any
+
+
+class Skipped(TypedDict):
+    skipped: int
+
+
+_Stats = TypedDict("_Stats", {"actions": Dict[str, Any], "barren": int, "codes": Dict[str, Any], "corroboration": float, "credited": int, "dead": int, "entries": int, "failing": int, "hit_rate": float, "lag_max": int, "lag_median": int, "lag_of": int, "outcomes": Dict[str, Any], "queue_age": int, "recalls": int, "served": int, "supersession": float, "useful_rate": float, "waiting": int, "windows": int})
+
+
+class Stats(_Stats, total=False):
+    first: str
+    last: str
 
 
 _Status = TypedDict("_Status", {"messages": int, "scope": "Scope", "session": str, "staged": int, "state": str, "verdicts": Optional[List["Verdict"]]})

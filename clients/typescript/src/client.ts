@@ -173,8 +173,8 @@ export class Scope {
   }
 
   /** A command of the memory tool (memory_20250818). */
-  memoryTool(command: Record<string, unknown>): Promise<{ content: string; is_error?: boolean }> {
-    return this.send("POST", "/memory-tool", command);
+  memoryTool(command: Record<string, unknown>, dialect: "docs" | "py" | "ts" = "docs"): Promise<t.Reply> {
+    return this.send("POST", "/memory-tool", command, { dialect });
   }
 }
 

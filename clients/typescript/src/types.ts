@@ -139,6 +139,16 @@ export interface ClaimedBody {
   step?: number;
 }
 
+export interface Cluster {
+  conflicts: (string[] | null)[] | null;
+  id: string;
+  records: Record[] | null;
+}
+
+export interface Clusters {
+  clusters: Cluster[] | null;
+}
+
 export interface ConfirmedBody {
   /** of the prompt that the user was shown */
   nonce: string;
@@ -207,6 +217,11 @@ export interface DocumentsSearchedBody {
   k?: number;
   prefix?: string;
   query: string;
+}
+
+export interface DropAskedBody {
+  /** for the audit entry; no memory text */
+  why: string;
 }
 
 export interface Dropped {
@@ -360,6 +375,16 @@ export interface Interval {
   to?: string;
 }
 
+export interface Job {
+  attempts?: number;
+  code?: string;
+  due_at?: string;
+  messages: number;
+  scope: Scope;
+  session: string;
+  state: string;
+}
+
 export interface Key {
   created_at: string;
   expires_at?: string;
@@ -370,6 +395,11 @@ export interface Key {
   revoked_at?: string;
   subjects?: string[] | null;
   tenant: string;
+}
+
+export interface KeyExpiringBody {
+  /** from now; 0: until it is revoked */
+  seconds: number;
 }
 
 export interface KeyInBody {
@@ -388,6 +418,22 @@ export interface KeyOut {
   key: Key;
   /** shown this once; only a keyed hash is kept */
   secret: string;
+}
+
+export interface MemoryCommandBody {
+  command: "view" | "create" | "str_replace" | "insert" | "delete" | "rename";
+  /** the digest that the file must have, or none; 409 otherwise */
+  content_sha256?: string;
+  file_text?: string;
+  insert_line?: number;
+  insert_text?: string;
+  new_path?: string;
+  new_str?: string;
+  old_path?: string;
+  old_str?: string;
+  path?: string;
+  /** first and last line; -1 is the end */
+  view_range?: number[] | null;
 }
 
 export interface Message {
@@ -481,6 +527,12 @@ export interface PageDocument {
 
 export interface PageHeld {
   items: Held[] | null;
+  /** pass it as cursor for what follows; absent at the end */
+  next?: string;
+}
+
+export interface PageJob {
+  items: Job[] | null;
   /** pass it as cursor for what follows; absent at the end */
   next?: string;
 }
@@ -625,6 +677,39 @@ export interface Records {
   records: Record[] | null;
 }
 
+export interface Reextraction {
+  added: Candidate[] | null;
+  committed: boolean;
+  extractor: string;
+  messages: number;
+  removed: Record[] | null;
+  same: number;
+  sessions: number;
+  skipped: number;
+  verdicts?: Verdict[] | null;
+}
+
+export interface ReextractionBody {
+  /** apply the difference; without it, it is only shown */
+  commit?: boolean;
+  extractor: "rules" | "verbatim" | "anthropic" | "openai";
+  /** only turns said since then; default all */
+  since?: string;
+}
+
+export interface ReleasedAsBody {
+  /** of a fact */
+  key?: string;
+  /** where it belongs; for a candidate that named no tier */
+  tier: "fact" | "note";
+}
+
+export interface Reply {
+  content: string;
+  content_sha256?: string;
+  is_error: boolean;
+}
+
 export interface Report {
   messages: number;
   scope: Scope;
@@ -671,6 +756,36 @@ export interface SettledBody {
   attempt: number;
   /** at most 64 KiB; what later claims get */
   outcome?: unknown;
+}
+
+export interface Skipped {
+  /** messages that are never extracted; they stay in the session's log */
+  skipped: number;
+}
+
+export interface Stats {
+  actions: { [key: string]: unknown };
+  barren: number;
+  codes: { [key: string]: unknown };
+  corroboration: number;
+  credited: number;
+  dead: number;
+  entries: number;
+  failing: number;
+  first?: string;
+  hit_rate: number;
+  lag_max: number;
+  lag_median: number;
+  lag_of: number;
+  last?: string;
+  outcomes: { [key: string]: unknown };
+  queue_age: number;
+  recalls: number;
+  served: number;
+  supersession: number;
+  useful_rate: number;
+  waiting: number;
+  windows: number;
 }
 
 export interface Status {
