@@ -47,3 +47,10 @@ if [ -x .cache/schemathesis/bin/schemathesis ]; then
 else
 	echo "test: no schemathesis (see scripts/test-deps.sh): the API is not fuzzed here"
 fi
+
+if command -v python3 >/dev/null 2>&1; then
+	step "the Python client (make test-integrations runs every adapter)"
+	scripts/clients.sh fast
+else
+	echo "test: no python3: the clients are not tested here"
+fi
