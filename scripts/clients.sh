@@ -69,9 +69,7 @@ package)
 	(cd clients/typescript && npm pack --silent --pack-destination dist && ls dist/*.tgz)
 	;;
 generate)
-	binary
-	python_for fast
-	"$PY/bin/python" clients/python/tests/generate.py
+	TENET_GENERATE=1 go test -count=1 -run TestClientsAreMadeFromThisAPI .
 	;;
 upstream)
 	[ -d "${TENET_UPSTREAM:-}" ] || fail "TENET_UPSTREAM is no folder of checkouts"

@@ -216,6 +216,58 @@ class Effects(TypedDict):
     effects: Optional[List["Effect"]]
 
 
+class Ending(TypedDict):
+    messages: int
+    scope: "Scope"
+    session: str
+    verdicts: Optional[List["Verdict"]]
+
+
+_EraseAskedBody = TypedDict("_EraseAskedBody", {"what": Literal["record", "message", "session", "key", "origin", "subject", "tenant"]})
+
+
+class EraseAskedBody(_EraseAskedBody, total=False):
+    dry_run: bool
+    name: str
+    why: str
+
+
+_Erasure = TypedDict("_Erasure", {"counts": Dict[str, Any], "kept": Optional[List[str]], "records": Optional[List[str]], "what": str})
+
+
+class Erasure(_Erasure, total=False):
+    dry_run: bool
+    receipt: "ErasureReceipt"
+
+
+_ErasureCheck = TypedDict("_ErasureCheck", {"ok": bool, "places": Dict[str, Any], "signature": bool})
+
+
+class ErasureCheck(_ErasureCheck, total=False):
+    chain: str
+
+
+_ErasureReceipt = TypedDict("_ErasureReceipt", {"at": str, "by": str, "chain": str, "counts": Dict[str, Any], "form": str, "hash": str, "id": str, "key": str, "removed": "Journaled", "seq": int, "sig": str, "what": str})
+
+
+class ErasureReceipt(_ErasureReceipt, total=False):
+    why: str
+
+
+class ErasureState(TypedDict):
+    at: str
+    chain: str
+    counts: Dict[str, Any]
+    id: str
+    seq: int
+    state: str
+    what: str
+
+
+class ErasuresOut(TypedDict):
+    erasures: Optional[List["ErasureState"]]
+
+
 _Evidence = TypedDict("_Evidence", {"excerpt": str, "label": str, "message": str, "role": str, "said_at": str})
 
 
@@ -250,10 +302,12 @@ class Fact(_Fact, total=False):
     message: str
     multi: bool
     position: int
+    revalidate_after: str
     safety: bool
     session: str
     shadowed_by: str
     speaker: str
+    stale: bool
     superseded_by: str
     supersedes: str
     tool_call: str
@@ -342,6 +396,23 @@ class Job(_Job, total=False):
     attempts: int
     code: str
     due_at: str
+
+
+_Journaled = TypedDict("_Journaled", {"at": str, "id": str, "what": str})
+
+
+class Journaled(_Journaled, total=False):
+    chains: Optional[List[str]]
+    gone: Optional[List[str]]
+    parts: Optional[List["JournaledPart"]]
+
+
+_JournaledPart = TypedDict("_JournaledPart", {"chain": str})
+
+
+class JournaledPart(_JournaledPart, total=False):
+    items: Optional[List[str]]
+    tombs: Optional[List[str]]
 
 
 _Key = TypedDict("_Key", {"created_at": str, "id": str, "kind": str, "name": str, "tenant": str})
@@ -509,6 +580,13 @@ class PageThread(_PageThread, total=False):
     next: str
 
 
+_Piece = TypedDict("_Piece", {"of": "Record", "valid": "Interval"})
+
+
+class Piece(_Piece, total=False):
+    origins: Optional[List["Origin"]]
+
+
 class PrincipalOut(TypedDict):
     kind: str
     name: str
@@ -631,6 +709,21 @@ class ReleasedAsBody(_ReleasedAsBody, total=False):
     key: str
 
 
+_Replayed = TypedDict("_Replayed", {"flips": bool, "held": "Held", "now": "Verdict"})
+
+
+class Replayed(_Replayed, total=False):
+    failed: str
+    partial: str
+
+
+_ReplayedOut = TypedDict("_ReplayedOut", {"items": Optional[List["Replayed"]], "ruleset": str})
+
+
+class ReplayedOut(_ReplayedOut, total=False):
+    next: str
+
+
 _Reply = TypedDict("_Reply", {"content": str, "is_error": bool})
 
 
@@ -643,6 +736,23 @@ class Report(TypedDict):
     scope: "Scope"
     session: str
     verdicts: Optional[List["Verdict"]]
+
+
+class Rescan(TypedDict):
+    flips: Optional[List["Rescanned"]]
+    judged: int
+    ruleset: str
+    withdrew: int
+
+
+class RescanAskedBody(TypedDict, total=False):
+    apply: bool
+    why: str
+
+
+class Rescanned(TypedDict):
+    now: "Verdict"
+    record: "Record"
 
 
 _ResolvedBody = TypedDict("_ResolvedBody", {"attempt": int, "state": Literal["completed", "failed"]})
@@ -662,6 +772,16 @@ class Resumption(TypedDict):
 class Scope(TypedDict):
     subject: str
     tenant: str
+
+
+_ScopedReceipt = TypedDict("_ScopedReceipt", {"at": str, "id": str, "scope": "Scope", "session": str, "tokens": int})
+
+
+class ScopedReceipt(_ScopedReceipt, total=False):
+    facts: Optional[List[str]]
+    lowest: str
+    pending: Optional[List[int]]
+    recalled: Optional[List[str]]
 
 
 _Session = TypedDict("_Session", {"consolidated": int, "created_at": str, "id": str, "last_at": str, "length": int, "reads": Optional[List["Scope"]], "scope": "Scope", "ttl": int})
@@ -709,6 +829,24 @@ _Step = TypedDict("_Step", {"name": str})
 
 class Step(_Step, total=False):
     outcome: Any
+
+
+_Taint = TypedDict("_Taint", {"agreed": Optional[List[str]], "records": Optional[List["Record"]], "restored": Optional[List["Piece"]], "served": Optional[List["ScopedReceipt"]]})
+
+
+class Taint(_Taint, total=False):
+    revoked: str
+
+
+class TaintAskedBody(TypedDict, total=False):
+    key: str
+    message: str
+    origin: str
+    record: str
+    revoke: bool
+    session: str
+    since: str
+    why: str
 
 
 class TermPart(TypedDict):

@@ -245,6 +245,70 @@ export interface Effects {
   effects: Effect[] | null;
 }
 
+export interface Ending {
+  messages: number;
+  scope: Scope;
+  session: string;
+  verdicts: Verdict[] | null;
+}
+
+export interface EraseAskedBody {
+  /** count, and write nothing */
+  dry_run?: boolean;
+  /** the record's, message's or session's id, the key, or the origin (a principal, or channel:external); none for subject and tenant */
+  name?: string;
+  /** what to begin with; all that hangs on it goes, too */
+  what: "record" | "message" | "session" | "key" | "origin" | "subject" | "tenant";
+  /** for the receipt; no memory text */
+  why?: string;
+}
+
+export interface Erasure {
+  counts: { [key: string]: unknown };
+  dry_run?: boolean;
+  kept: string[] | null;
+  receipt?: ErasureReceipt;
+  records: string[] | null;
+  what: string;
+}
+
+export interface ErasureCheck {
+  chain?: string;
+  ok: boolean;
+  places: { [key: string]: unknown };
+  signature: boolean;
+}
+
+export interface ErasureReceipt {
+  at: string;
+  by: string;
+  chain: string;
+  counts: { [key: string]: unknown };
+  form: string;
+  hash: string;
+  id: string;
+  key: string;
+  removed: Journaled;
+  seq: number;
+  sig: string;
+  what: string;
+  why?: string;
+}
+
+export interface ErasureState {
+  at: string;
+  chain: string;
+  counts: { [key: string]: unknown };
+  id: string;
+  seq: number;
+  state: string;
+  what: string;
+}
+
+export interface ErasuresOut {
+  erasures: ErasureState[] | null;
+}
+
 export interface Evidence {
   excerpt: string;
   label: string;
@@ -283,12 +347,14 @@ export interface Fact {
   multi?: boolean;
   origins: Origin[] | null;
   position?: number;
+  revalidate_after?: string;
   safety?: boolean;
   scope: Scope;
   seen: number;
   session?: string;
   shadowed_by?: string;
   speaker?: string;
+  stale?: boolean;
   superseded_by?: string;
   supersedes?: string;
   text: string;
@@ -383,6 +449,21 @@ export interface Job {
   scope: Scope;
   session: string;
   state: string;
+}
+
+export interface Journaled {
+  at: string;
+  chains?: string[] | null;
+  gone?: string[] | null;
+  id: string;
+  parts?: JournaledPart[] | null;
+  what: string;
+}
+
+export interface JournaledPart {
+  chain: string;
+  items?: string[] | null;
+  tombs?: string[] | null;
 }
 
 export interface Key {
@@ -555,6 +636,12 @@ export interface PageThread {
   next?: string;
 }
 
+export interface Piece {
+  of: Record;
+  origins?: Origin[] | null;
+  valid: Interval;
+}
+
 export interface PrincipalOut {
   kind: string;
   name: string;
@@ -704,6 +791,21 @@ export interface ReleasedAsBody {
   tier: "fact" | "note";
 }
 
+export interface Replayed {
+  failed?: string;
+  flips: boolean;
+  held: Held;
+  now: Verdict;
+  partial?: string;
+}
+
+export interface ReplayedOut {
+  items: Replayed[] | null;
+  /** the cursor of the next page */
+  next?: string;
+  ruleset: string;
+}
+
 export interface Reply {
   content: string;
   content_sha256?: string;
@@ -715,6 +817,25 @@ export interface Report {
   scope: Scope;
   session: string;
   verdicts: Verdict[] | null;
+}
+
+export interface Rescan {
+  flips: Rescanned[] | null;
+  judged: number;
+  ruleset: string;
+  withdrew: number;
+}
+
+export interface RescanAskedBody {
+  /** take what would be held or rejected now out of belief; without it nothing is written */
+  apply?: boolean;
+  /** for the audit entries; no memory text */
+  why?: string;
+}
+
+export interface Rescanned {
+  now: Verdict;
+  record: Record;
 }
 
 export interface ResolvedBody {
@@ -734,6 +855,18 @@ export interface Resumption {
 export interface Scope {
   subject: string;
   tenant: string;
+}
+
+export interface ScopedReceipt {
+  at: string;
+  facts?: string[] | null;
+  id: string;
+  lowest?: string;
+  pending?: number[] | null;
+  recalled?: string[] | null;
+  scope: Scope;
+  session: string;
+  tokens: number;
 }
 
 export interface Session {
@@ -804,6 +937,30 @@ export interface Status {
 export interface Step {
   name: string;
   outcome?: unknown;
+}
+
+export interface Taint {
+  agreed: string[] | null;
+  records: Record[] | null;
+  restored: Piece[] | null;
+  revoked?: string;
+  served: ScopedReceipt[] | null;
+}
+
+export interface TaintAskedBody {
+  /** of a fact or document */
+  key?: string;
+  message?: string;
+  /** a principal (connector:crm) or a channel (channel:external) */
+  origin?: string;
+  record?: string;
+  /** close it all in one transaction and put back what it had pushed out; without it nothing is written */
+  revoke?: boolean;
+  session?: string;
+  /** only what was learned from then on */
+  since?: string;
+  /** for the audit entry; no memory text */
+  why?: string;
 }
 
 export interface TermPart {
