@@ -36,6 +36,14 @@ func (f *form) decode(depth int, budget *int, fold bool) {
 			add(t, 0, len(s), true)
 		}
 	}
+	if strings.Contains(s, "-\n") {
+		add(strings.ReplaceAll(s, "-\n", ""), 0, len(s), true) // a word broken over two lines
+	}
+	if t := unspell(s); t != s {
+		add(t, 0, len(s), true)
+	}
+	var parts []string // of a text that was cut before it was encoded
+	first, last := 0, 0
 	for i := 0; i < len(s); {
 		if !base64Byte(s[i]) {
 			i++
@@ -49,16 +57,57 @@ func (f *form) decode(depth int, budget *int, fold bool) {
 		for j < len(s) && s[j] == '=' && j-i-len(run) < 2 {
 			j++
 		}
-		if t, ok := decodeRun(run); ok {
-			add(t, i, j, false)
+		if t, ok := decodeRun(run); ok || j > i+len(run) && len(run) >= 8 && !plainWord(run) && decodeShort(run, &t) {
+			if ok { // a short one counts beside others only
+				add(t, i, j, false)
+			}
+			if parts == nil {
+				first = i
+			}
+			parts, last = append(parts, t), j
 		}
 		i = j
+	}
+	if len(parts) > 1 {
+		add(strings.Join(parts, ""), first, last, false)
 	}
 	if i, j := hexPairs(s); j > i {
 		if b, err := hex.DecodeString(strings.ReplaceAll(s[i:j], " ", "")); err == nil && printable(string(b)) {
 			add(string(b), i, j, false)
 		}
 	}
+}
+
+// unspell joins words that are spelled with a sign between their letters
+// ("i-g-n-o-r-e a.l.l"). One run of at least five letters is wanted, so that
+// abbreviations alone change nothing.
+func unspell(s string) string {
+	const signs = "-._*/|+~"
+	var b []byte
+	at, spelled := 0, false
+	for i := 0; i+4 < len(s); i++ {
+		if !letter(s[i]) || i > 0 && (alnum(s[i-1]) || strings.IndexByte(signs, s[i-1]) >= 0) || strings.IndexByte(signs, s[i+1]) < 0 {
+			continue
+		}
+		sign, j, n := s[i+1], i, 1
+		for j+2 < len(s) && s[j+1] == sign && letter(s[j+2]) {
+			j, n = j+2, n+1
+		}
+		if n < 3 || j+1 < len(s) && alnum(s[j+1]) {
+			i = max(i, j)
+			continue
+		}
+		spelled = spelled || n >= 5
+		b = append(b, s[at:i]...)
+		for k := i; k <= j; k += 2 {
+			b = append(b, s[k])
+		}
+		at, i = j+1, j
+	}
+	if !spelled {
+		return s
+	}
+	return string(append(b, s[at:]...))
 }
 
 // decodeRun decodes an unbroken run as hex (from 10 bytes) or base64 (from 16
@@ -94,6 +143,14 @@ func decodeRun(run string) (string, bool) {
 		return "", false
 	}
 	return string(b), true
+}
+
+// decodeShort decodes a run that is too short to be judged alone but ends in
+// base64's own padding.
+func decodeShort(run string, to *string) bool {
+	b, err := base64.RawStdEncoding.DecodeString(run)
+	*to = string(b)
+	return err == nil && printable(*to)
 }
 
 // plainWord reports whether a run is small letters, dashes and slashes only:
