@@ -38,6 +38,7 @@ type Report struct {
 	Merged     int                 `json:"merged"`
 	Refused    map[tenet.Code]int  `json:"refused"`
 	Leaks      int                 `json:"leaks"`
+	Degraded   int                 `json:"degraded,omitempty"` // queries answered by words because the embedder was away
 	ImportMS   float64             `json:"import_ms"`
 	QueryP50US float64             `json:"query_p50_us"`
 	QueryP99US float64             `json:"query_p99_us"`
@@ -59,7 +60,7 @@ func Score(s Set, r Run) Report {
 	}
 	rep := Report{
 		Set: s.Name, Categories: map[string]Metrics{}, Excluded: map[string]int{}, Documents: len(s.Docs), Kept: r.Kept,
-		Merged: r.Merged, Refused: r.Refused, Leaks: r.Leaks, ImportMS: float64(r.Import.Microseconds()) / 1000,
+		Merged: r.Merged, Refused: r.Refused, Leaks: r.Leaks, Degraded: r.Degraded, ImportMS: float64(r.Import.Microseconds()) / 1000,
 		PerQuery: map[string]Recalled{},
 	}
 	sums := map[string]*Metrics{"": {}}

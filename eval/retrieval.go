@@ -24,8 +24,10 @@ type Run struct {
 	Kept    int
 	Merged  int // documents that corroborated an equal one; their ids stay findable
 	Leaks   int // hits of another tenant's documents; must be 0
-	Import  time.Duration
-	Latency []time.Duration // one per query, in the order asked
+	// Degraded counts the queries that an embedder was set for and did not answer.
+	Degraded int
+	Import   time.Duration
+	Latency  []time.Duration // one per query, in the order asked
 }
 
 // Ranking is one query's hits, best first.
@@ -254,6 +256,9 @@ func (r *run) ask(ctx context.Context, q Query) error {
 	r.Latency = append(r.Latency, time.Since(started))
 	if err != nil && tenet.KindOf(err) != tenet.Invalid { // an empty or overlong question finds nothing
 		return err
+	}
+	if found.Degraded != "" {
+		r.Degraded++
 	}
 	ranking := Ranking{ID: q.ID, Hits: []string{}}
 	for _, h := range found.Hits {

@@ -208,7 +208,7 @@ func (si *scopeIndex) take(ch store.Changes, params recall.Params) error {
 		}
 		added[i] = recall.Entry{
 			ID: string(r.ID), Lane: laneOf(r.Label), Session: sessionOf(r), Position: int(r.Position), Speaker: r.Speaker,
-			Key: r.Key, Text: r.Text, RecordedAt: r.Known.From, ValidFrom: r.Valid.From, ValidTo: r.Valid.To, Ordinal: n,
+			Key: r.Key, Text: r.Text, RecordedAt: saidAt(r), ValidFrom: r.Valid.From, ValidTo: r.Valid.To, Ordinal: n,
 		}
 	}
 	if err := si.index.Add(added...); err != nil {
@@ -217,6 +217,16 @@ func (si *scopeIndex) take(ch store.Changes, params recall.Params) error {
 	si.head, si.built = ch.Head.Text, true
 	si.size.Store(int64(si.index.Len()))
 	return nil
+}
+
+// saidAt is the time that breaks ties: when a record begins to be true, which for
+// a turn is when it was said. The ledger's own stamp is strictly increasing, so
+// it tells the order of arrival, which must not decide a rank.
+func saidAt(r *tenet.Record) time.Time {
+	if r.Valid.From.IsZero() {
+		return r.Known.From
+	}
+	return r.Valid.From
 }
 
 // sessionOf is the session whose neighbours lend a record their words: only

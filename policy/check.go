@@ -40,6 +40,9 @@ const errand = "errand"
 // would fetch or run.
 const markup = "markup"
 
+// page marks, likewise, markup that is the tags of a pasted page.
+const page = "page"
+
 // checkForm reads what a text would do, and what its decoded parts would.
 // spans says whether the form's offsets are the candidate's own.
 func (p *Policy) checkForm(s *scan, f *form, spans bool, fs []gate.Finding) []gate.Finding {
@@ -59,6 +62,8 @@ func (p *Policy) checkForm(s *scan, f *form, spans bool, fs []gate.Finding) []ga
 		switch {
 		case e.errand:
 			g.Check = errand
+		case e.page:
+			g.Check = page
 		case e.markup:
 			g.Check = markup
 		case e.effect == gate.E3:

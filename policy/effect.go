@@ -199,6 +199,7 @@ type effectFinding struct {
 	persists, negated bool
 	errand            bool // a sink that is a mail address, as in "send invites to me@example.org"
 	markup            bool // what a renderer would fetch or run: an image, a link, HTML
+	page              bool // the markup is tags that fetch nothing by being looked at
 }
 
 // effects classifies a text: every feature found, strongest effects included.

@@ -157,12 +157,18 @@ func (p *Policy) Check(pr gate.Proposal) []gate.Finding {
 				fs[i].Effect = min(fs[i].Effect, gate.E2)
 			}
 		}
-		if fs[i].Check == markup {
+		if was := fs[i].Check; was == markup || was == page {
 			fs[i].Check = "structure"
-			if c.Tier == tenet.TierEpisode && pr.Label >= tenet.LabelUserStated {
+			switch {
+			case pr.Label < tenet.LabelUserStated:
+			case c.Tier == tenet.TierEpisode:
 				// A developer who pastes HTML into a chat is remembered: what
 				// was said is defanged when it is rendered, so it fetches nothing.
 				fs[i].Effect = min(fs[i].Effect, gate.E2)
+			case c.Tier == tenet.TierFact && was == page:
+				// "Always use this template: <form ...": theirs to have kept, and
+				// shown defanged. The code stays as a remark.
+				fs[i].Effect = 0
 			}
 		}
 	}

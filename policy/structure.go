@@ -15,6 +15,9 @@ type shape struct {
 	needles []string
 	signs   []byte // of each needle, a byte that few texts hold
 	re      *regexp.Regexp
+	// calls finds what would fetch from elsewhere as soon as it is looked at.
+	// A text with tags but none such is a page that somebody pasted.
+	calls *regexp.Regexp
 }
 
 // shapes are compiled once for each policy.
@@ -27,6 +30,8 @@ func shapes() []shape {
 		}
 		return sh
 	}
+	tags := mk(CodeMarkdownImage, `<\s*(?:img|iframe|script|object|embed|svg|link|meta|form)\b`, "<img", "<iframe", "<script", "<object", "<embed", "<svg", "<link", "<meta", "<form", "< ")
+	tags.calls = regexp.MustCompile(`!\[|<\s*(?:img|iframe|object|embed|svg|form)\b[^>]{0,400}//`)
 	return []shape{
 		// Chat templates and role tags.
 		mk(CodeRoleTag, `<\|\s*/?[a-z_]{2,24}\s*\|>`, "<|"),
@@ -40,7 +45,7 @@ func shapes() []shape {
 		mk(CodeRoleTag, `<!--[^>]{0,400}\b(?:assistant|agent|ai|system|instruction|remember|ignore|llm|model|bot)\b`, "<!--"),
 		// Rendering that fetches or runs.
 		mk(CodeMarkdownImage, `!\[[^\]\n]{0,200}\]\s?(?:\(|\[)`, "!["),
-		mk(CodeMarkdownImage, `<\s*(?:img|iframe|script|object|embed|svg|link|meta|form)\b`, "<img", "<iframe", "<script", "<object", "<embed", "<svg", "<link", "<meta", "<form", "< "),
+		tags,
 		mk(CodeLinkSink, `(?:^|\n)\s{0,3}\[[^\]\n]{1,80}\]:\s*\S+`, "]:"),
 		mk(CodeLinkSink, `javascript:|data:text/html|vbscript:`, "javascript:", "data:text", "vbscript:"),
 		mk(CodeLinkSink, `https?://[^\s"')]{0,200}[?&/][^\s"')]{0,80}(?:\{\{|\{[a-z_]+\}|\$\{|%7b|<[a-z_]+>)`, "://"),
@@ -76,7 +81,8 @@ func (p *Policy) structural(text string, out []effectFinding) []effectFinding {
 			}
 			if m := sh.re.FindStringIndex(text); m != nil {
 				out = append(out, effectFinding{code: sh.code, effect: gate.E3, start: m[0], end: m[1],
-					markup: sh.code == CodeMarkdownImage || sh.code == CodeLinkSink})
+					markup: sh.code == CodeMarkdownImage || sh.code == CodeLinkSink,
+					page:   sh.calls != nil && !sh.calls.MatchString(text)})
 			}
 			break
 		}

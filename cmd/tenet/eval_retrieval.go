@@ -171,6 +171,9 @@ func (a *app) measured(rep eval.Report, diffs []eval.Compared) {
 	a.table("CATEGORY|N|R@5|R@10|R@20|HIT@1|HIT@5|HIT@10|ALL@10|MRR|NDCG@10", rows)
 	a.printf("\nset %s, embedder %s\n", printable(rep.Set), rep.Embedder)
 	a.printf("documents %d, kept %d, of them merged with an equal one %d; leaks %d\n", rep.Documents, rep.Kept, rep.Merged, rep.Leaks)
+	if rep.Degraded > 0 {
+		a.printf("degraded %d: the embedder did not answer for these queries, they were ranked by words\n", rep.Degraded)
+	}
 	for _, code := range slices.Sorted(maps.Keys(rep.Refused)) {
 		a.printf("  refused, and so a miss: %d %s\n", rep.Refused[code], code)
 	}
