@@ -69,6 +69,7 @@ type grammar struct {
 	Key         keyCmd         `cmd:"" help:"Manage API keys."`
 	Serve       serveCmd       `cmd:"" help:"Serve the engine over HTTP."`
 	MCP         mcpCmd         `cmd:"" name:"mcp" help:"Serve one memory to an agent over the Model Context Protocol, on standard input and output."`
+	Migrate     migrateCmd     `cmd:"" name:"migrate-store" help:"Copy a file into PostgreSQL, resumably, and compare the two at the end."`
 	Doctor      doctorCmd      `cmd:"" help:"Look at the databases and say what is wrong and what to do."`
 	Hook        hookCmd        `cmd:"" help:"Hooks of Claude Code: record what the user typed, hand the context over."`
 	Demo        demoCmd        `cmd:"" help:"Sarah's story on real code: no network, no key, a few seconds."`

@@ -42,6 +42,8 @@ var (
 	_ store.Deleter  = (*DB)(nil)
 	_ store.Served   = (*DB)(nil)
 	_ store.Servings = (*DB)(nil)
+
+	_ store.SessionEraser = (*DB)(nil)
 )
 
 // Options configure Open. MasterKey is required.

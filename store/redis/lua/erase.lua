@@ -16,5 +16,8 @@ for _, s in ipairs(call('SRANDMEMBER', key('x', u), some)) do
 end
 for _, s in ipairs(call('HRANDFIELD', key('y', u), some)) do drop(u, s) end
 local more = call('SCARD', key('x', u)) + call('HLEN', key('y', u))
-if more == 0 then call('DEL', key('u', u), key('m', u), key('x', u), key('y', u), key('ru', u)) end
+if more == 0 then
+  for _, o in ipairs(call('ZRANGE', key('ou', u), 0, -1)) do call('DEL', key('o', o)) end
+  call('DEL', key('ou', u), key('u', u), key('m', u), key('x', u), key('y', u), key('ru', u))
+end
 return {gone, more}

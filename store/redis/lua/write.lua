@@ -19,4 +19,6 @@ local function record()
   if once.key == '' then return end
   call('HSET', key('o', once.key), 'p', once.print, 'a', once.answer, 'x', once.until_)
   call('PEXPIRE', key('o', once.key), once.keep)
+  call('ZADD', key('ou', u), once.until_, once.key)
+  call('ZREMRANGEBYSCORE', key('ou', u), '-inf', once.now)
 end
