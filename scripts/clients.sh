@@ -58,7 +58,8 @@ integrations)
 	binary
 	python_for integrations
 	node_for
-	(cd clients/python && "$PY/bin/python" -m pytest -q tests ../../examples/agents)
+	(cd clients/python && "$PY/bin/python" -m pytest -q tests)
+	"$PY/bin/python" -m pytest -q -c clients/python/pytest.ini --rootdir examples/agents examples/agents
 	(cd clients/typescript && "$NODE" node_modules/vitest/vitest.mjs run tests)
 	;;
 package)
@@ -77,7 +78,7 @@ upstream)
 	python_for integrations
 	node_for
 	clients/python/upstream/run.sh "$PY/bin/python"
-	(cd clients/typescript && "$NODE" node_modules/vitest/vitest.mjs run upstream)
+	(cd clients/typescript && "$NODE" node_modules/vitest/vitest.mjs run upstream -t '^(?!.*(symlink|file permissions))')
 	;;
 *) fail "fast, integrations, package, generate or upstream" ;;
 esac

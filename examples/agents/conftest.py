@@ -2,4 +2,4 @@ import pathlib
 import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE), str(HERE.parents[1] / "clients/python/tests")]
+sys.path[:0] = [str(HERE), str(HERE.parents[1] / "clients/python")]

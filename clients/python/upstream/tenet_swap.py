@@ -68,6 +68,49 @@ try:
 except ImportError:
     pass
 
+# Anthropic's memory tool: after each command the documents are laid out as
+# files where the tests look for them.
+try:
+    import anthropic.lib.tools._beta_builtin_memory_tool as memory_tool
+
+    from tenet_memory.anthropic import TenetMemoryTool
+
+    def lay_out(s, base):
+        import shutil
+
+        shutil.rmtree(base / "memories", ignore_errors=True)
+        (base / "memories").mkdir(parents=True)
+        for d in s.documents("memories/")["items"]:
+            if not d["path"].endswith("/.keep"):
+                to = base / d["path"]
+                to.parent.mkdir(parents=True, exist_ok=True)
+                to.write_bytes(d["text"].encode())
+
+    class SwappedMemory(TenetMemoryTool):
+        def __init__(self, base_path):
+            super().__init__(scope())
+            self.base_path = pathlib.Path(base_path)
+            self.memory_root = self.base_path / "memories"
+
+        def _run(self, command):
+            try:
+                return super()._run(command)
+            finally:
+                lay_out(self._scope, self.base_path)
+
+        view = create = str_replace = insert = delete = rename = _run
+
+    class AsyncSwappedMemory(SwappedMemory):
+        async def _run(self, command):
+            return await asyncio.to_thread(SwappedMemory._run, self, command)
+
+        view = create = str_replace = insert = delete = rename = _run
+
+    memory_tool.BetaLocalFilesystemMemoryTool = SwappedMemory
+    memory_tool.BetaAsyncLocalFilesystemMemoryTool = AsyncSwappedMemory
+except ImportError:
+    pass
+
 
 def pytest_unconfigure(config):
     client.close()
