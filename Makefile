@@ -3,6 +3,7 @@
 # make test-postgres, test-redis  start servers and run what needs them
 # make soak   two servers, 64 clients, everything killed at random, for five minutes
 # make model  install the embedding model that runs in process
+# make embed-server  serve small models by OpenAI's embeddings protocol (tests and measurements); make test-embed-server
 # make eval   measure retrieval on the sets in TENET_DATA, with and without the model
 # make bench  benchmarks; make bench-recall recall through the engine on the SQLite ledger
 # make fuzz   each fuzz target for FUZZTIME (one minute)
@@ -92,6 +93,14 @@ bench-postgres:
 
 model:
 	@scripts/model.sh
+
+# Joined small models behind POST /v1/embeddings; EMBED_MODELS names them.
+.PHONY: embed-server test-embed-server
+embed-server:
+	@scripts/embed-server.sh serve
+
+test-embed-server:
+	@scripts/embed-server.sh test
 
 # Each set twice: by words alone, and with the installed model, compared.
 eval: build
