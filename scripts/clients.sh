@@ -10,6 +10,7 @@
 #   scripts/clients.sh upstream      suites that live in repositories, from the checkouts in TENET_UPSTREAM
 set -eu
 cd "$(dirname "$0")/.."
+set -- "${1:-}"
 ROOT=$(pwd)
 CACHE=$ROOT/.cache/clients
 PY=$CACHE/python-$1
@@ -55,6 +56,9 @@ fast)
 	(cd clients/python && "$PY/bin/python" -m pytest -q tests/test_client.py)
 	;;
 integrations)
+	if [ -z "${TENET_TEST_SERVERS:-}" ]; then # a PostgreSQL for what is shown on both
+		TENET_TEST_ONLY=postgres exec scripts/test-servers.sh run "$ROOT/scripts/clients.sh" integrations
+	fi
 	binary
 	python_for integrations
 	node_for

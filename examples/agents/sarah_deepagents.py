@@ -2,7 +2,7 @@
 
     sarah_deepagents.py THREAD WORDS [--poison TEXT]
 
-TENET_URL and TENET_KEY say where memory is, ANTHROPIC_BASE_URL where the model
+TENET_SERVER and TENET_API_KEY say where memory is, ANTHROPIC_BASE_URL where the model
 is. It prints what the agent answers.
 """
 import os

@@ -78,10 +78,10 @@ def answer(response: Any) -> Any:
 
 
 def settings(url: Optional[str], key: Optional[str]) -> tuple:
-    url = (url or os.environ.get("TENET_URL") or "http://127.0.0.1:7766").rstrip("/")
-    key = key or os.environ.get("TENET_KEY", "")
+    url = (url or os.environ.get("TENET_SERVER") or "http://127.0.0.1:7766").rstrip("/")
+    key = key or os.environ.get("TENET_API_KEY", "")
     if not key:
-        raise ValueError("no API key: give key= or set TENET_KEY")
+        raise ValueError("no API key: give key= or set TENET_API_KEY")
     return url, {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}
 
 

@@ -10,7 +10,7 @@ from ._wire import Params, Request, Unavailable, answer, esc, once, settings, wi
 
 
 class Tenet:
-    """A server. The key decides the tenant; url and key default to TENET_URL and TENET_KEY."""
+    """A server. The key decides the tenant; url and key default to TENET_SERVER and TENET_API_KEY."""
 
     def __init__(self, url: Optional[str] = None, key: Optional[str] = None, *, timeout: float = 60.0, http: Optional[httpx.Client] = None):
         base, headers = settings(url, key)

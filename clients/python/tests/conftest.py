@@ -1,6 +1,7 @@
 """A real server for the tests, on a database of its own."""
 import os
 import pathlib
+import secrets
 import socket
 import subprocess
 import sys
@@ -15,26 +16,37 @@ ROOT = pathlib.Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(ROOT / "clients/python"))
 
 
-class Server:
-    """bin/tenet serve. stop and start keep the database, as a restart would."""
+MASTER_KEY = secrets.token_hex(32)  # of the PostgreSQL database, which the servers of a run share
 
-    def __init__(self, folder: pathlib.Path):
-        self.folder, self.process = folder, None
+
+class Server:
+    """bin/tenet serve. stop and start keep the database, as a restart would.
+
+    With a PostgreSQL DSN it is a tenant of its own there.
+    """
+
+    def __init__(self, folder: pathlib.Path, dsn: str = ""):
+        self.folder, self.process, self.dsn = folder, None, dsn
+        self.tenant = "t" + uuid.uuid4().hex[:12] if dsn else "default"
         with socket.socket() as s:
             s.bind(("127.0.0.1", 0))
             self.port = s.getsockname()[1]
         self.url = f"http://127.0.0.1:{self.port}"
         self.start()
-        self.app_key = (folder / "t.db.app-key").read_text().strip()
-        self.admin_key = (folder / "t.db.admin-key").read_text().strip()
+        beside = "tenet" if dsn else "t.db"
+        self.app_key = (folder / f"{beside}.app-key").read_text().strip()
+        self.admin_key = (folder / f"{beside}.admin-key").read_text().strip()
 
     def start(self):
         binary = os.environ.get("TENET_BIN", str(ROOT / "bin/tenet"))
-        store = os.environ.get("TENET_TEST_STORE") or str(self.folder / "t.db")
+        store = self.dsn or str(self.folder / "t.db")
+        env = {"PATH": os.environ["PATH"], "HOME": str(self.folder)}
+        if self.dsn:
+            env["TENET_MASTER_KEY"] = MASTER_KEY
         self.log = open(self.folder / "log", "ab")
         self.process = subprocess.Popen(
-            [binary, "serve", "--store", store, "--listen", f"127.0.0.1:{self.port}", "--quiet"],
-            stdout=self.log, stderr=self.log, cwd=self.folder, env={"PATH": os.environ["PATH"], "HOME": str(self.folder)},
+            [binary, "serve", "--store", store, "--tenant", self.tenant, "--listen", f"127.0.0.1:{self.port}", "--quiet"],
+            stdout=self.log, stderr=self.log, cwd=self.folder, env=env,
         )
         for _ in range(200):
             if self.process.poll() is not None:
@@ -77,6 +89,18 @@ def scope(client):
 @pytest.fixture
 def own_server(tmp_path):
     s = Server(tmp_path)
+    yield s
+    if s.process.poll() is None:
+        s.stop()
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def either_server(request, tmp_path):
+    """A server on each backend. scripts/clients.sh starts a PostgreSQL where one can be had."""
+    dsn = os.environ.get("TENET_TEST_POSTGRES", "") if request.param == "postgres" else ""
+    if request.param == "postgres" and not dsn:
+        pytest.skip("no PostgreSQL: TENET_TEST_POSTGRES names none")
+    s = Server(tmp_path, dsn)
     yield s
     if s.process.poll() is None:
         s.stop()

@@ -60,8 +60,8 @@ def test_a_server_that_is_away_is_unavailable():
 
 
 def test_a_key_is_needed(monkeypatch):
-    monkeypatch.delenv("TENET_KEY", raising=False)
-    with pytest.raises(ValueError, match="TENET_KEY"):
+    monkeypatch.delenv("TENET_API_KEY", raising=False)
+    with pytest.raises(ValueError, match="TENET_API_KEY"):
         Tenet("http://127.0.0.1:9")
 
 

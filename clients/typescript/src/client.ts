@@ -23,9 +23,9 @@ export const esc = (part: string): string => encodeURIComponent(part).replace(/[
 const once = (): Record<string, string> => ({ "Idempotency-Key": crypto.randomUUID() });
 
 export interface Options {
-  /** Default: TENET_URL, or http://127.0.0.1:7766. */
+  /** Default: TENET_SERVER, or http://127.0.0.1:7766. */
   url?: string;
-  /** Default: TENET_KEY. It decides the tenant. */
+  /** Default: TENET_API_KEY. It decides the tenant. */
   key?: string;
   /** Of one call, in milliseconds. Default: 60 000. */
   timeout?: number;
@@ -40,9 +40,9 @@ export class Tenet {
   private readonly key: string;
   constructor(private readonly options: Options = {}) {
     const env = globalThis.process?.env ?? {};
-    this.url = (options.url ?? env.TENET_URL ?? "http://127.0.0.1:7766").replace(/\/+$/, "");
-    this.key = options.key ?? env.TENET_KEY ?? "";
-    if (!this.key) throw new TypeError("no API key: give key or set TENET_KEY");
+    this.url = (options.url ?? env.TENET_SERVER ?? "http://127.0.0.1:7766").replace(/\/+$/, "");
+    this.key = options.key ?? env.TENET_API_KEY ?? "";
+    if (!this.key) throw new TypeError("no API key: give key or set TENET_API_KEY");
   }
 
   user(id: string): Scope {
