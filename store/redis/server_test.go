@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -145,6 +146,10 @@ func everything(t testing.TB, db *DB) map[string]string {
 		it := c.Scan(ctx, 0, "*"+db.prefix+"*", 1000).Iterator()
 		for it.Next(ctx) {
 			raw, err := c.Dump(ctx, it.Val()).Result()
+			if members, e := c.SMembers(ctx, it.Val()).Result(); e == nil { // the dump of a set tells its history, too
+				slices.Sort(members)
+				raw = strings.Join(members, " ")
+			}
 			if err != nil && err != redis.Nil {
 				return err
 			}
