@@ -52,7 +52,24 @@ func (m *Memory) Session(ctx context.Context, by tenet.Principal, scope tenet.Sc
 	if err != nil {
 		return nil, err
 	}
+	if err := m.intact(ctx, info); err != nil {
+		return nil, err
+	}
 	return m.handle(by, info)
+}
+
+// intact refuses an empty session whose log the ledger has consolidated before:
+// a session store of its own has lost it, and what would be said at the same
+// positions again would count as consolidated.
+func (m *Memory) intact(ctx context.Context, info tenet.Session) error {
+	if info.Length > 0 || m.ledger == nil || any(m.cfg.Ledger) == any(m.cfg.Sessions) {
+		return nil
+	}
+	cursor, _, err := m.ledger.Staged(ctx, info.Scope, info.ID)
+	if err == nil && cursor > 0 {
+		err = tenet.Errorf(tenet.Conflict, "session", "the session store has lost this session's log: go on under a new id")
+	}
+	return err
 }
 
 // handle is the hot path of an existing session for a principal.
