@@ -28,6 +28,8 @@ import { answered, said, type Words } from "./words.js";
 
 const TASKS = "__pregel_tasks";
 const PAGE = 500;
+/** Bytes of a value in one version; a larger value has further versions, its id with ~1, ~2 ... */
+const PART = 800_000;
 
 interface Kept {
   thread: string;
@@ -35,13 +37,14 @@ interface Kept {
   id: string;
   parent?: string;
   metadata: string;
+  parts: string[]; // of large values
 }
 interface Write {
   task: string;
   channel: string;
   idx: number;
   path: string;
-  data: string;
+  value: unknown;
 }
 
 function digest(...parts: string[]): string {
@@ -59,6 +62,8 @@ const space = (ns: string): string => (ns ? digest(ns).slice(0, 20) : "-");
 const blobId = (ns: string, channel: string, version: number | string): string => `b/${space(ns)}/${digest(channel, typeof version, String(version))}`;
 const configOf = (thread_id: string, checkpoint_ns: string, checkpoint_id: string): RunnableConfig => ({ configurable: { thread_id, checkpoint_ns, checkpoint_id } });
 
+const partsOf = (b: Blob): string[] => Array.from({ length: b.meta ? (decode<{ parts?: number }>(b.meta).parts ?? 0) : 0 }, (_, i) => `${b.id}~${i + 1}`);
+
 export class TenetSaver extends BaseCheckpointSaver {
   private readonly told = new Set<string>();
   constructor(private readonly scope: Scope, options: { serde?: SerializerProtocol; record?: boolean } = {}) {
@@ -75,6 +80,29 @@ export class TenetSaver extends BaseCheckpointSaver {
     const bytes = fromBase64(data);
     const at = bytes.indexOf(0);
     return (await this.serde.loadsTyped(Buffer.from(bytes.subarray(0, at)).toString(), bytes.subarray(at + 1))) as T;
+  }
+
+  /** A value as versions: its parts, then the first of it under the id itself, which says how many parts follow. */
+  private async spread(id: string, value: unknown, fields: object, replace: boolean): Promise<VersionIn[]> {
+    const raw = fromBase64(await this.pack(value));
+    const rows: VersionIn[] = [];
+    for (let i = 1; i * PART < raw.length; i++) rows.push({ id: `${id}~${i}`, data: toBase64(raw.subarray(i * PART, (i + 1) * PART)), replace });
+    const said = { ...fields, ...(rows.length > 0 ? { parts: rows.length } : {}) };
+    return [...rows, { id, data: toBase64(raw.subarray(0, PART)), replace, ...(Object.keys(said).length > 0 ? { meta: encode(said) } : {}) }];
+  }
+  private async whole(b: Blob, rows: Map<string, Blob>): Promise<unknown> {
+    const parts = [b];
+    for (const id of partsOf(b)) {
+      const part = rows.get(id);
+      if (!part) throw new Error("a part of a stored value is gone");
+      parts.push(part);
+    }
+    return this.unpack(toBase64(Buffer.concat(parts.map((p) => fromBase64(p.data)))));
+  }
+  private async named(thread: string, ids: string[]): Promise<Blob[]> {
+    const out: Blob[] = [];
+    for (let i = 0; i < ids.length; i += PAGE) out.push(...(await this.scope.findVersions(thread, { ids: ids.slice(i, i + PAGE) })));
+    return out;
   }
 
   async getTuple(config: RunnableConfig): Promise<CheckpointTuple | undefined> {
@@ -98,14 +126,14 @@ export class TenetSaver extends BaseCheckpointSaver {
     if (checkpoint.v < 4 && kept.parent !== undefined) {
       const sends = (await this.writes(row.thread, kept.ns, kept.parent)).filter((w) => w.channel === TASKS);
       const versions = Object.values(checkpoint.channel_versions);
-      checkpoint.channel_values[TASKS] = await Promise.all(sends.map((w) => this.unpack(w.data)));
+      checkpoint.channel_values[TASKS] = sends.map((w) => w.value);
       checkpoint.channel_versions[TASKS] = versions.length > 0 ? maxChannelVersion(...versions) : this.getNextVersion(undefined);
     }
     const tuple: CheckpointTuple = {
       config: configOf(kept.thread, kept.ns, kept.id),
       checkpoint,
       metadata,
-      pendingWrites: await Promise.all(writes.map(async (w) => [w.task, w.channel, await this.unpack(w.data)] as [string, string, unknown])),
+      pendingWrites: writes.map((w) => [w.task, w.channel, w.value] as [string, string, unknown]),
     };
     if (kept.parent !== undefined) tuple.parentConfig = configOf(kept.thread, kept.ns, kept.parent);
     return tuple;
@@ -113,17 +141,17 @@ export class TenetSaver extends BaseCheckpointSaver {
 
   private async values(thread: string, ns: string, versions: ChannelVersions): Promise<Record<string, unknown>> {
     const channels = new Map(Object.entries(versions ?? {}).map(([c, v]) => [blobId(ns, c, v), c]));
-    const ids = [...channels.keys()];
+    const found = await this.named(thread, [...channels.keys()]);
+    const parts = new Map((await this.named(thread, found.flatMap(partsOf))).map((b) => [b.id, b]));
     const values: Record<string, unknown> = {};
-    for (let i = 0; i < ids.length; i += PAGE) {
-      for (const b of await this.scope.findVersions(thread, { ids: ids.slice(i, i + PAGE) })) values[channels.get(b.id)!] = await this.unpack(b.data);
-    }
+    for (const b of found) values[channels.get(b.id)!] = await this.whole(b, parts);
     return values;
   }
 
   private async writes(thread: string, ns: string, checkpointId: string): Promise<Write[]> {
-    const rows = await this.all(thread, `w/${space(ns)}/${checkpointId}/`);
-    const writes = rows.map((b) => ({ ...decode<Omit<Write, "data">>(b.meta), data: b.data ?? "" }));
+    const rows = new Map((await this.all(thread, `w/${space(ns)}/${checkpointId}/`)).map((b) => [b.id, b]));
+    const heads = [...rows.values()].filter((b) => !b.id.slice(b.id.lastIndexOf("/")).includes("~"));
+    const writes = await Promise.all(heads.map(async (b) => ({ ...decode<Omit<Write, "value">>(b.meta), value: await this.whole(b, rows) })));
     return writes.sort((a, b) => compareWritesSortKeys(writesSortKey(a.path, a.task, a.idx), writesSortKey(b.path, b.task, b.idx)));
   }
 
@@ -167,9 +195,9 @@ export class TenetSaver extends BaseCheckpointSaver {
     const { channel_values: values, ...body } = checkpoint;
     const versions: VersionIn[] = [];
     for (const [channel, version] of Object.entries(newVersions)) {
-      if (channel in values && values[channel] !== undefined) versions.push({ id: blobId(ns, channel, version), data: await this.pack(values[channel]) });
+      if (channel in values && values[channel] !== undefined) versions.push(...(await this.spread(blobId(ns, channel, version), values[channel], {}, false)));
     }
-    const kept: Kept = { thread: thread_id, ns, id: checkpoint.id, parent, metadata: await this.pack(metadata) };
+    const kept: Kept = { thread: thread_id, ns, id: checkpoint.id, parent, metadata: await this.pack(metadata), parts: versions.map((v) => v.id).filter((id) => id.includes("~")) };
     versions.push({ id: `c/${space(ns)}/${checkpoint.id}`, parent: parent ?? "", data: await this.pack(body), meta: encode(kept), replace: true }); // last: never there without its values
     await this.keep(threadName(thread_id), versions);
     if (this.record && !ns && metadata.source === "input") await this.tell(thread_id, said(values, checkpoint.id));
@@ -182,13 +210,12 @@ export class TenetSaver extends BaseCheckpointSaver {
       if (value === undefined) throw new Error(`Failed to put writes. The passed RunnableConfig is missing a required "${name}" field in its "configurable" property.`);
     }
     const versions = await Promise.all(
-      writes.map(async ([channel, value], i): Promise<VersionIn> => {
+      writes.map(([channel, value], i) => {
         const idx = WRITES_IDX_MAP[channel] ?? i;
-        const id = `w/${space(ns)}/${checkpoint_id}/${digest(taskId, String(idx))}`;
-        return { id, data: await this.pack(value), meta: encode({ task: taskId, channel, idx, path: taskPath }), replace: idx < 0 };
+        return this.spread(`w/${space(ns)}/${checkpoint_id}/${digest(taskId, String(idx))}`, value, { task: taskId, channel, idx, path: taskPath }, idx < 0);
       }),
     );
-    await this.keep(threadName(thread_id), versions);
+    await this.keep(threadName(thread_id), versions.flat());
     if (this.record && !ns) await this.tell(thread_id, answered(writes));
   }
 

@@ -1,7 +1,6 @@
 // LangGraph's own validation suite on the checkpointer, and the store contract, restated.
-import { MemorySaver } from "@langchain/langgraph-checkpoint";
 import { validate } from "@langchain/langgraph-checkpoint-validation";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, describe, expect, it } from "vitest";
 import { TenetSaver, TenetStore } from "../dist/langgraph.js";
 import { startServer } from "./server.mjs";
 
@@ -96,4 +95,15 @@ describe("what was said", () => {
     const said = await scope.session("chat").messages();
     expect(said.map((m) => [m.role, m.text, m.label])).toEqual([["user", "I am allergic to shellfish.", "user_stated"], ["assistant", "Noted.", "agent_inferred"]]);
   });
+});
+
+it("keeps a value of several megabytes in parts", async () => {
+  const saver = new TenetSaver(server.scope());
+  const big = "ü".repeat(1_500_000);
+  const checkpoint = { v: 4, id: "1", ts: "2026-01-01T00:00:00Z", channel_values: { c: big, d: 1 }, channel_versions: { c: 1, d: 1 }, versions_seen: {} };
+  const at = await saver.put({ configurable: { thread_id: "t", checkpoint_ns: "" } }, checkpoint, { source: "loop", step: 1, parents: {} }, { c: 1, d: 1 });
+  await saver.putWrites(at, [["c", big], ["d", 2]], "task");
+  const got = await saver.getTuple({ configurable: { thread_id: "t" } });
+  expect(got.checkpoint.channel_values).toEqual({ c: big, d: 1 });
+  expect(got.pendingWrites).toEqual([["task", "c", big], ["task", "d", 2]]);
 });

@@ -37,7 +37,8 @@ from .words import answered, said
 
 TASKS = "__pregel_tasks"
 PAGE = 500  # versions in one answer
-BATCH_BYTES = 1_200_000  # of one request, before base64; the server takes 2 MiB
+BATCH_BYTES = 1_200_000  # of one request, in base64; the server takes 2 MiB
+PART = 800_000  # bytes of a value in one version; a larger value has further versions, its id with ~1, ~2 ...
 
 
 def digest(*parts: str) -> str:
@@ -75,6 +76,24 @@ def unpack(data: Optional[str]) -> Tuple[str, bytes]:
     return kind.decode(), rest
 
 
+def spread(id: str, typed: Tuple[str, bytes], fields: Mapping[str, Any], replace: bool = False) -> List[dict]:
+    """A value as versions: its parts, then the first of it under the id itself, which says how many parts follow."""
+    raw = typed[0].encode() + b"\0" + typed[1]
+    parts = [raw[i : i + PART] for i in range(0, len(raw), PART)]
+    said = {**fields, **({"parts": len(parts) - 1} if len(parts) > 1 else {})}
+    rows = [{"id": f"{id}~{i}", "data": base64.b64encode(p).decode(), "replace": replace} for i, p in enumerate(parts) if i]
+    return rows + [{"id": id, "data": base64.b64encode(parts[0]).decode(), "replace": replace, **({"meta": meta(said)} if said else {})}]
+
+
+def joined(b: Mapping[str, Any], rows: Mapping[str, Mapping[str, Any]]) -> Tuple[str, bytes]:
+    try:
+        parts = [b, *(rows[f"{b['id']}~{i}"] for i in range(1, read_meta(b).get("parts", 0) + 1))]
+    except KeyError:
+        raise LookupError("a part of a stored value is gone") from None
+    kind, _, rest = b"".join(base64.b64decode(p["data"] or "") for p in parts).partition(b"\0")
+    return kind.decode(), rest
+
+
 def meta(fields: Mapping[str, Any]) -> str:
     return base64.b64encode(json.dumps(fields, separators=(",", ":")).encode()).decode()
 
@@ -90,8 +109,7 @@ def config_of(thread_id: str, ns: str, checkpoint_id: str) -> RunnableConfig:
 class TenetSaver(BaseCheckpointSaver[str]):
     """Keeps checkpoints in one scope: TenetSaver(Tenet().user("sarah")).
 
-    record=False appends nothing to sessions. A channel value or a write takes
-    at most 1 MiB; a larger one is an error.
+    record=False appends nothing to sessions.
     """
 
     def __init__(self, scope: Scope, *, serde: Any = None, record: bool = True):
@@ -192,22 +210,27 @@ class TenetSaver(BaseCheckpointSaver[str]):
             {**checkpoint, "channel_values": values},
             self.serde.loads_typed(unpack(m["metadata"])),
             config_of(m["thread"], m["ns"], m["parent"]) if m.get("parent") else None,
-            [(w["task"], w["channel"], self.serde.loads_typed(unpack(w["data"]))) for w in writes],
+            [(w["task"], w["channel"], self.serde.loads_typed(w["typed"])) for w in writes],
         )
 
     def _values(self, name: str, ns: str, versions: ChannelVersions) -> Step[Dict[str, Any]]:
         channels = {blob_id(ns, c, v): c for c, v in versions.items()}
         values = {}
         for ids in chunks(list(channels), PAGE):
-            for b in (yield lambda s: s.find_versions(name, ids=ids)):
-                typed = unpack(b["data"])
+            found = yield lambda s: s.find_versions(name, ids=ids)
+            rest = [f"{b['id']}~{i}" for b in found for i in range(1, read_meta(b).get("parts", 0) + 1)]
+            parts = {}
+            for more in chunks(rest, PAGE):
+                parts |= {p["id"]: p for p in (yield lambda s: s.find_versions(name, ids=more))}
+            for b in found:
+                typed = joined(b, parts)
                 if typed[0] != "empty":
                     values[channels[b["id"]]] = self.serde.loads_typed(typed)
         return values
 
     def _writes(self, name: str, ns: str, checkpoint_id: str) -> Step[List[dict]]:
-        rows = yield from self._all(name, f"w/{space(ns)}/{checkpoint_id}/")
-        writes = [{**read_meta(b), "data": b["data"], "row": b["id"]} for b in rows]
+        rows = {b["id"]: b for b in (yield from self._all(name, f"w/{space(ns)}/{checkpoint_id}/"))}
+        writes = [{**read_meta(b), "typed": joined(b, rows), "row": b["id"]} for b in rows.values() if "~" not in b["id"].rpartition("/")[2]]
         return sorted(writes, key=lambda w: writes_sort_key(w["path"], w["task"], w["idx"]))
 
     def _all(self, name: str, prefix: str) -> Step[List[dict]]:
@@ -222,7 +245,7 @@ class TenetSaver(BaseCheckpointSaver[str]):
 
     def _migrate(self, name: str, m: dict, checkpoint: Checkpoint, values: dict) -> Step[None]:
         """Checkpoints before v4 had their parent's sends beside the channels."""
-        sends = [self.serde.loads_typed(unpack(w["data"])) for w in (yield from self._writes(name, m["ns"], m["parent"])) if w["channel"] == TASKS]
+        sends = [self.serde.loads_typed(w["typed"]) for w in (yield from self._writes(name, m["ns"], m["parent"])) if w["channel"] == TASKS]
         if sends:
             values[TASKS] = sends
             versions = checkpoint["channel_versions"]
@@ -263,12 +286,14 @@ class TenetSaver(BaseCheckpointSaver[str]):
         thread, ns, parent = str(c["thread_id"]), c.get("checkpoint_ns", ""), c.get("checkpoint_id")
         body: Dict[str, Any] = dict(checkpoint)
         values = body.pop("channel_values")
-        versions = [
-            {"id": blob_id(ns, ch, v), "data": pack(self.serde.dumps_typed(values[ch]) if ch in values else ("empty", b""))}
-            for ch, v in new_versions.items()
-        ]
+        versions: List[dict] = []
+        for ch, v in new_versions.items():
+            versions += spread(blob_id(ns, ch, v), self.serde.dumps_typed(values[ch]) if ch in values else ("empty", b""), {})
         kept = get_checkpoint_metadata(config, metadata)
-        fields = {"thread": thread, "ns": ns, "id": checkpoint["id"], "parent": parent, "metadata": pack(self.serde.dumps_typed(kept))}
+        fields = {
+            "thread": thread, "ns": ns, "id": checkpoint["id"], "parent": parent, "metadata": pack(self.serde.dumps_typed(kept)),
+            "parts": [b["id"] for b in versions if "~" in b["id"]],  # so that pruning finds them
+        }
         versions.append({  # last: a checkpoint is never there without its values
             "id": f"c/{space(ns)}/{checkpoint['id']}", "parent": parent or "", "data": pack(self.serde.dumps_typed(body)), "meta": meta(fields), "replace": True,
         })
@@ -280,14 +305,12 @@ class TenetSaver(BaseCheckpointSaver[str]):
     def _put_writes(self, config: RunnableConfig, writes: Sequence[Tuple[str, Any]], task_id: str, task_path: str) -> Step[None]:
         c = config["configurable"]
         thread, ns, at = str(c["thread_id"]), c.get("checkpoint_ns", ""), c["checkpoint_id"]
-        versions = []
+        versions: List[dict] = []
         for i, (channel, value) in enumerate(writes):
             idx = WRITES_IDX_MAP.get(channel, i)
-            versions.append({
-                "id": f"w/{space(ns)}/{at}/{digest(task_id, str(idx))}", "data": pack(self.serde.dumps_typed(value)),
-                "meta": meta({"task": task_id, "channel": channel, "idx": idx, "path": task_path}),
-                "replace": idx < 0,  # a retry of ordinary writes changes nothing
-            })
+            fields = {"task": task_id, "channel": channel, "idx": idx, "path": task_path}
+            # A retry of ordinary writes changes nothing; of special ones the last stands.
+            versions += spread(f"w/{space(ns)}/{at}/{digest(task_id, str(idx))}", self.serde.dumps_typed(value), fields, replace=idx < 0)
         yield from self._keep(thread_name(thread), versions)
         if self._record and not ns:
             yield from self._tell(thread, answered(writes))
@@ -358,7 +381,7 @@ class TenetSaver(BaseCheckpointSaver[str]):
         for b in (yield from self._all(name, "c/")):
             m = read_meta(b)
             rows[m["ns"], m["id"]] = {
-                "row": b["id"], "parent": m.get("parent"), "versions": self.serde.loads_typed(unpack(b["data"]))["channel_versions"],
+                "row": b["id"], "parts": m.get("parts", []), "parent": m.get("parent"), "versions": self.serde.loads_typed(unpack(b["data"]))["channel_versions"],
                 "metadata": self.serde.loads_typed(unpack(m["metadata"])),
             }
         return rows
@@ -368,10 +391,13 @@ class TenetSaver(BaseCheckpointSaver[str]):
         for ns, id in list(keep):
             keep |= yield from self._needed(name, rows, ns, id)
         blobs = {at: {blob_id(at[0], c, v) for c, v in r["versions"].items()} for at, r in rows.items()}
+        parts = {p for r in rows.values() for p in r["parts"]}
         held = set().union(*(blobs[at] for at in keep)) if keep else set()
         gone: Set[str] = set()
         for at in rows.keys() - keep:
-            gone |= {rows[at]["row"]} | (blobs[at] - held) | {w["row"] for w in (yield from self._writes(name, *at))}
+            gone |= {rows[at]["row"]} | (blobs[at] - held)
+            gone |= {b["id"] for b in (yield from self._all(name, f"w/{space(at[0])}/{at[1]}/"))}
+        gone |= {p for p in parts if p.rpartition("~")[0] in gone}
         for ids in chunks(sorted(gone, reverse=True), PAGE):  # writes, then checkpoints, then values
             yield lambda s: s.remove_versions(name, ids)
 
@@ -408,7 +434,7 @@ class TenetSaver(BaseCheckpointSaver[str]):
             m = read_meta(b)
             for w in reversed((yield from self._writes(b["thread"], m["ns"], m["id"]))):
                 if w["channel"] in left:
-                    writes[w["channel"]].append((w["task"], w["channel"], self.serde.loads_typed(unpack(w["data"]))))
+                    writes[w["channel"]].append((w["task"], w["channel"], self.serde.loads_typed(w["typed"])))
             versions = self.serde.loads_typed(unpack(b["data"]))["channel_versions"]
             stored = yield from self._values(b["thread"], m["ns"], {c: v for c, v in versions.items() if c in left})
             seeds.update(stored)
