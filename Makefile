@@ -19,7 +19,7 @@ FUZZTIME ?= 60s
 export HOME    ?= /tmp
 export GOFLAGS ?= -buildvcs=false
 
-.PHONY: model eval bench-recall run build test test-postgres test-redis soak bench-postgres bench fuzz lint clean serve fuzz-api bench-http bench-checkpoint crash
+.PHONY: model eval bench-recall run build test test-postgres test-redis soak bench-postgres bench-redis bench-langgraph bench-scale bench fuzz lint clean serve fuzz-api bench-http bench-checkpoint crash
 
 run: build
 	@mkdir -p $(dir $(STORE))
@@ -90,6 +90,19 @@ soak:
 bench-postgres:
 	@TENET_TEST_DURABLE=1 TENET_TEST_REQUIRE=postgres scripts/test-servers.sh run \
 		go test -run '^$$' -bench . -benchtime 1s ./store/postgres
+
+# The same beside Redis commands by hand; Tenet beside LangGraph on PostgreSQL.
+bench-redis:
+	@TENET_TEST_DURABLE=1 TENET_TEST_REQUIRE=redis scripts/test-servers.sh run \
+		go test -run '^$$' -bench . -benchtime 1s ./store/redis
+
+# A subject's facts among ten thousand rows and up to SCALE_ROWS; a million take some minutes.
+bench-scale:
+	@TENET_SCALE_ROWS=$${SCALE_ROWS:-1000000} TENET_TEST_REQUIRE=postgres scripts/test-servers.sh run \
+		go test -count=1 -v -timeout 60m -run TestLoadByIdentityStaysFlat ./store/postgres
+
+bench-langgraph:
+	@TENET_TEST_DURABLE=1 scripts/bench-langgraph.sh
 
 model:
 	@scripts/model.sh
