@@ -9,7 +9,7 @@ cannot be written.
 """
 from __future__ import annotations
 
-from typing import Any, Callable, List, Optional, Sequence, Tuple
+from typing import Any, Callable, List, Optional, Sequence, Tuple, Union
 
 from deepagents.backends import StoreBackend
 from deepagents.backends.protocol import (
@@ -47,22 +47,23 @@ def thread() -> str:
 class TenetMemory(AgentMiddleware):
     """create_deep_agent(middleware=[TenetMemory(scope, required=["allergy"])]).
 
-    Nothing is kept in the graph's state. A failure to read raises, and so does
+    The scope may be a function of the config, as for TenetSaver. Nothing is
+    kept in the graph's state. A failure to read raises, and so does
     a required key without a value: the model is not called without them.
     """
 
-    def __init__(self, scope: Scope, *, required: Sequence[str] = (), tokens: int = 2000, recall: Optional[int] = None):
+    def __init__(self, scope: Union[Scope, Callable[[Any], Scope]], *, required: Sequence[str] = (), tokens: int = 2000, recall: Optional[int] = None):
         super().__init__()
         self._both, self._required, self._tokens, self._recall = Both(scope), set(required), tokens, recall
 
     def wrap_model_call(self, request: Any, handler: Callable[[Any], Any]) -> Any:
         session, query = thread(), asked(request.messages)
-        window = self._both.scope.session(session).context(query, tokens=self._tokens, recall=self._recall)
+        window = self._both.at(get_config()).session(session).context(query, tokens=self._tokens, recall=self._recall)
         return handler(self._with(request, window))
 
     async def awrap_model_call(self, request: Any, handler: Callable[[Any], Any]) -> Any:
         session, query = thread(), asked(request.messages)
-        window = await self._both.aio().session(session).context(query, tokens=self._tokens, recall=self._recall)
+        window = await self._both.aio(get_config()).session(session).context(query, tokens=self._tokens, recall=self._recall)
         return await handler(self._with(request, window))
 
     def _with(self, request: Any, window: Any) -> Any:

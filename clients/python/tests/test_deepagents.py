@@ -135,3 +135,19 @@ def test_what_the_model_writes_is_judged(scope):
     assert [r.error for r in backend_files.download_files(["/hotel.md", "/memories/hotel.md", "/rules.md"])] == [None, None, "file_not_found"]
     scope.session(config["configurable"]["thread_id"]).end(wait=True)
     assert [f["text"] for f in scope.facts()] == ["severe shellfish"]
+
+
+def test_one_agent_serves_many_people_and_each_has_their_own_memory(client):
+    who = {name: client.user(name + uuid.uuid4().hex[:8]) for name in ("sarah", "bob")}
+    who["sarah"].remember("severe shellfish", tier="fact", key="allergy", quote=ALLERGY)
+    whose = lambda config: who[config["configurable"]["user_id"]]  # noqa: E731
+    with ScriptedModel() as model:
+        agent = create_deep_agent(model=chat(model), middleware=[TenetMemory(whose)], checkpointer=TenetSaver(whose))
+        for name in ("sarah", "bob", "sarah"):
+            ask(agent, {"configurable": {"thread_id": "chat", "user_id": name}}, f"I am {name}.")
+        systems = ["shellfish" in str(r["system"]) for r in model.requests]
+        assert systems == [True, False, True]
+        assert "I am sarah" not in str(model.requests[1]) and str(model.requests[2]["messages"]).count("I am sarah") == 2
+    assert [m["text"] for m in who["bob"].session("chat").messages() if m["role"] == "user"] == ["I am bob."]
+    with pytest.raises(TypeError):
+        TenetSaver(whose).delete_thread("chat")

@@ -15,7 +15,7 @@ import base64
 import hashlib
 import json
 from collections import OrderedDict
-from typing import Any, AsyncIterator, Dict, Iterator, List, Mapping, Optional, Sequence, Set, Tuple
+from typing import Any, AsyncIterator, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Set, Tuple, Union
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import (
@@ -109,10 +109,13 @@ def config_of(thread_id: str, ns: str, checkpoint_id: str) -> RunnableConfig:
 class TenetSaver(BaseCheckpointSaver[str]):
     """Keeps checkpoints in one scope: TenetSaver(Tenet().user("sarah")).
 
+    One saver can serve many people: give a function of the config instead,
+    TenetSaver(lambda c: client.user(c["configurable"]["user_id"])); what has no
+    config (deleting, copying, pruning) then needs a saver made for the subject.
     record=False appends nothing to sessions.
     """
 
-    def __init__(self, scope: Scope, *, serde: Any = None, record: bool = True):
+    def __init__(self, scope: Union[Scope, Callable[[Any], Scope]], *, serde: Any = None, record: bool = True):
         super().__init__(serde=serde)
         self._both, self._record = Both(scope), record
         self._told: "OrderedDict[str, None]" = OrderedDict()  # messages appended lately
@@ -120,30 +123,30 @@ class TenetSaver(BaseCheckpointSaver[str]):
     # The contract, sync and async.
 
     def get_tuple(self, config: RunnableConfig) -> Optional[CheckpointTuple]:
-        return self._both.run(self._get(config))
+        return self._both.run(self._get(config), config)
 
     async def aget_tuple(self, config: RunnableConfig) -> Optional[CheckpointTuple]:
-        return await self._both.arun(self._get(config))
+        return await self._both.arun(self._get(config), config)
 
     def list(self, config: Optional[RunnableConfig], *, filter: Optional[Dict[str, Any]] = None, before: Optional[RunnableConfig] = None, limit: Optional[int] = None) -> Iterator[CheckpointTuple]:
-        for b in self._both.run(self._found(config, filter, before, limit)):
-            yield self._both.run(self._tuple(b))
+        for b in self._both.run(self._found(config, filter, before, limit), config):
+            yield self._both.run(self._tuple(b), config)
 
     async def alist(self, config: Optional[RunnableConfig], *, filter: Optional[Dict[str, Any]] = None, before: Optional[RunnableConfig] = None, limit: Optional[int] = None) -> AsyncIterator[CheckpointTuple]:
-        for b in await self._both.arun(self._found(config, filter, before, limit)):
-            yield await self._both.arun(self._tuple(b))
+        for b in await self._both.arun(self._found(config, filter, before, limit), config):
+            yield await self._both.arun(self._tuple(b), config)
 
     def put(self, config: RunnableConfig, checkpoint: Checkpoint, metadata: CheckpointMetadata, new_versions: ChannelVersions) -> RunnableConfig:
-        return self._both.run(self._put(config, checkpoint, metadata, new_versions))
+        return self._both.run(self._put(config, checkpoint, metadata, new_versions), config)
 
     async def aput(self, config: RunnableConfig, checkpoint: Checkpoint, metadata: CheckpointMetadata, new_versions: ChannelVersions) -> RunnableConfig:
-        return await self._both.arun(self._put(config, checkpoint, metadata, new_versions))
+        return await self._both.arun(self._put(config, checkpoint, metadata, new_versions), config)
 
     def put_writes(self, config: RunnableConfig, writes: Sequence[Tuple[str, Any]], task_id: str, task_path: str = "") -> None:
-        self._both.run(self._put_writes(config, writes, task_id, task_path))
+        self._both.run(self._put_writes(config, writes, task_id, task_path), config)
 
     async def aput_writes(self, config: RunnableConfig, writes: Sequence[Tuple[str, Any]], task_id: str, task_path: str = "") -> None:
-        await self._both.arun(self._put_writes(config, writes, task_id, task_path))
+        await self._both.arun(self._put_writes(config, writes, task_id, task_path), config)
 
     def delete_thread(self, thread_id: str) -> None:
         self._both.run(self._drop(str(thread_id)))
@@ -170,10 +173,10 @@ class TenetSaver(BaseCheckpointSaver[str]):
         await self._both.arun(self._prune(thread_ids, strategy))
 
     def get_delta_channel_history(self, *, config: RunnableConfig, channels: Sequence[str]) -> Mapping[str, DeltaChannelHistory]:
-        return self._both.run(self._history(config, channels))
+        return self._both.run(self._history(config, channels), config)
 
     async def aget_delta_channel_history(self, *, config: RunnableConfig, channels: Sequence[str]) -> Mapping[str, DeltaChannelHistory]:
-        return await self._both.arun(self._history(config, channels))
+        return await self._both.arun(self._history(config, channels), config)
 
     def get_next_version(self, current: Any, channel: None = None) -> str:
         """Counts up. Concurrent forks of one thread get versions of their own by the random part."""
