@@ -183,24 +183,42 @@ func (db *DB) Checkpoints(ctx context.Context, scope tenet.Scope, id tenet.Sessi
 	if below < 0 || limit < 0 {
 		return nil, invalid(op, "a negative version or limit")
 	}
-	r, err := db.run(ctx, db.at(scope), op, scope, id)
-	if err != nil {
-		return nil, failure(op, err)
+	if scope.IsZero() {
+		return nil, invalid(op, "no scope")
+	}
+	if err := tenet.CheckSessionID(id); err != nil {
+		return nil, err
 	}
 	if below == 0 {
 		below = noEnd
 	}
+	// The session, its key and its versions in one trip; a session without any
+	// is one row of none.
 	var out []tenet.Checkpoint
-	err = db.at(scope).each(ctx, `SELECT version, step, position, at, sealed FROM tenet.checkpoints WHERE scope = $1 AND sid = $2 AND version < $3 ORDER BY version DESC LIMIT $4`,
-		[]any{r.subject.id, r.sid, below, limit}, func(rs pgx.Rows) error {
+	r := subject{scope: scope}
+	found := false
+	err := db.at(scope).each(ctx, `SELECT s.scope, s.data_key, n.sid, coalesce(k.version, 0), coalesce(k.step, 0), coalesce(k.position, 0), coalesce(k.at, 0), k.sealed
+		FROM tenet.subjects s JOIN tenet.session_names n ON n.scope = s.scope AND n.external_id = $4 JOIN tenet.sessions x ON x.scope = n.scope AND x.sid = n.sid
+		LEFT JOIN LATERAL (SELECT * FROM tenet.checkpoints c WHERE c.scope = n.scope AND c.sid = n.sid AND c.version < $5 ORDER BY c.version DESC LIMIT $6) k ON true
+		WHERE s.tenant = $1 AND s.kind = $2 AND s.external_id = $3 ORDER BY k.version DESC`,
+		[]any{scope.Tenant(), int64(scope.Subject().Kind()), scope.Subject().ID(), string(id), below, limit}, func(rs pgx.Rows) error {
 			k := tenet.Checkpoint{Session: id}
-			var at int64
-			var sealed []byte
-			if err := rs.Scan(&k.Version, &k.Step, &k.Position, &at, &sealed); err != nil {
+			var at, sid int64
+			var wrapped, sealed []byte
+			if err := rs.Scan(&r.id, &wrapped, &sid, &k.Version, &k.Step, &k.Position, &at, &sealed); err != nil {
 				return err
 			}
+			var err error
+			if !found {
+				if r.key, err = db.master.unwrap(r.id, wrapped); err != nil {
+					return err
+				}
+			}
+			if found = true; sealed == nil {
+				return nil
+			}
 			k.At = from(at)
-			plain, err := r.key.Unseal(sealed, r.about("checkpoint", r.sid, ""))
+			plain, err := r.key.Unseal(sealed, r.about("checkpoint", sid, ""))
 			if err != nil {
 				return err
 			}
@@ -210,6 +228,9 @@ func (db *DB) Checkpoints(ctx context.Context, scope tenet.Scope, id tenet.Sessi
 			out = append(out, k)
 			return nil
 		})
+	if err == nil && !found {
+		err = absent(op, "session")
+	}
 	return out, failure(op, err)
 }
 
