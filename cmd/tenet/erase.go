@@ -102,7 +102,7 @@ func (c eraseCmd) Run(a *app) error {
 			rows = append(rows, []string{place, strconv.Itoa(e.Counts[place])})
 		}
 		a.table("PLACE|ROWS", rows)
-		a.printf("%s a %s: %d records", verb, e.What, len(e.Records))
+		a.printf("%s a %s: %d records", verb, e.What, e.Counts["records"])
 		if len(e.Kept) > 0 {
 			a.printf("; %d stay, said by others too", len(e.Kept))
 		}
@@ -235,6 +235,6 @@ func (e *engine) reapply(ctx context.Context, path string) error {
 		return tenet.Errorf(tenet.Unavailable, "open", "the journal of erasures cannot be read: %s", osReason(err))
 	}
 	defer f.Close()
-	_, err = e.Reapply(ctx, f)
+	e.reapplied, err = e.Reapply(ctx, f)
 	return err
 }

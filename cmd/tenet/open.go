@@ -63,6 +63,7 @@ type engine struct {
 	gate      *gate.Gate
 	policySum []byte // digest of the policy file that was read
 	governor  store.Governor
+	reapplied int // erasures that the journal knew and the database did not
 }
 
 func (e *engine) close() error {

@@ -209,6 +209,10 @@ func (db *DB) findKey(ctx context.Context, path string, o Options) error {
 	return nil
 }
 
+// KeyFile reads a master key as Open keeps it beside its database, for who
+// opens a copy of the database elsewhere.
+func KeyFile(name string) ([]byte, error) { return keyFile(name, false) }
+
 // keyFile reads the key beside the database; create makes one when there is
 // none. Of several processes that make one, all read the first: it appears
 // under its name complete, by a link.
