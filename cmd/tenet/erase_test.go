@@ -12,7 +12,9 @@ import (
 
 func TestARestoreBringsNoErasedSubjectBack(t *testing.T) {
 	s := newShell(t)
-	remember := func(user, key, text string) { s.ok("remember", "--tier", "fact", key, text, "--quote", text, "--user", user) }
+	remember := func(user, key, text string) {
+		s.ok("remember", "--tier", "fact", key, text, "--quote", text, "--user", user)
+	}
 	remember("sarah", "drink", "likes qzwx tea")
 	remember("bob", "drink", "likes coffee")
 	dir := t.TempDir()
