@@ -40,6 +40,7 @@ var imports = map[string]struct{ own, outside []string }{
 	"mcpapi":           {own: []string{"", "memory"}, outside: []string{"github.com/modelcontextprotocol/go-sdk", "github.com/google/jsonschema-go"}},
 	"roots":            {own: []string{"", "store"}, outside: []string{"golang.org/x/mod"}},
 	"transcript":       {own: []string{""}},
+	"console":          {own: []string{"", "memory"}},
 	"eval":             {own: []string{"", "memory", "model", "transcript", "policy", "gate"}},
 	"eval/...":         {own: []string{"", "gate", "memory", "model", "model/rules", "eval", "store", "store/sqlite", "store/storetest"}},
 	"cmd/tenet":        {own: []string{"*"}, outside: []string{"*"}},

@@ -9,9 +9,11 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/tenet-memory/tenet"
+	"github.com/tenet-memory/tenet/console"
 	"github.com/tenet-memory/tenet/httpapi"
 	"github.com/tenet-memory/tenet/memory"
 )
@@ -73,6 +75,11 @@ func (c serveCmd) Run(a *app) error {
 	if srv.Handler, err = a.agentSide(api, auth, log); err != nil {
 		return err
 	}
+	con, err := console.New(console.Config{Memory: mem, Authenticate: auth})
+	if err != nil {
+		return err
+	}
+	srv.Handler = besideConsole(con, srv.Handler)
 	ln, err := net.Listen("tcp", a.set.values["listen"])
 	if err != nil {
 		return tenet.Errorf(tenet.Unavailable, "serve", "cannot listen on %s: %s", a.set.values["listen"], listenReason(err))
@@ -82,7 +89,25 @@ func (c serveCmd) Run(a *app) error {
 		return err
 	}
 	a.printf("tenet serves http://%s (OpenAPI: /openapi.json); stop with an interrupt\n", ln.Addr())
+	go con.Watch(a.ctx, sampleEvery)
 	return c.serve(a.ctx, srv, mem, ln, log)
+}
+
+// sampleEvery is how often the console reads the counters for its charts.
+const sampleEvery = 10 * time.Second
+
+// besideConsole sends what is under /console to the console.
+func besideConsole(con, api http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case r.URL.Path == "/console":
+			http.Redirect(w, r, "/console/", http.StatusSeeOther)
+		case strings.HasPrefix(r.URL.Path, "/console/"):
+			con.ServeHTTP(w, r)
+		default:
+			api.ServeHTTP(w, r)
+		}
+	})
 }
 
 // serve answers until the context ends, then drains.

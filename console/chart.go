@@ -1,0 +1,127 @@
+package console
+
+import (
+	"context"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/tenet-memory/tenet"
+	"github.com/tenet-memory/tenet/memory"
+)
+
+// samples is how many readings the ring keeps: an hour at ten seconds.
+const samples = 360
+
+type sample struct {
+	at      time.Time
+	counts  memory.Counts
+	backlog memory.Backlog
+}
+
+type ring struct {
+	mu   sync.Mutex
+	kept []sample
+}
+
+// Watch reads the engine's counters until the context ends. It is the
+// caller's to run.
+func (c *Console) Watch(ctx context.Context, every time.Duration) {
+	t := time.NewTicker(every)
+	defer t.Stop()
+	for {
+		c.read(ctx)
+		select {
+		case <-ctx.Done():
+			return
+		case <-t.C:
+		}
+	}
+}
+
+func (c *Console) read(ctx context.Context) []sample {
+	b, _ := c.mem.Backlog(ctx) // a store that is away leaves a gap at zero
+	s := sample{c.cfg.Now(), c.mem.Counts(), b}
+	c.ring.mu.Lock()
+	defer c.ring.mu.Unlock()
+	c.ring.kept = append(c.ring.kept, s)
+	if n := len(c.ring.kept); n > samples {
+		c.ring.kept = append([]sample(nil), c.ring.kept[n-samples:]...)
+	}
+	return append([]sample(nil), c.ring.kept...)
+}
+
+// chart is one line over time in a 600 by 120 box.
+type chart struct{ Title, Unit, Points, Last, Most string }
+
+func draw(title, unit string, ss []sample, of func(sample) float64) chart {
+	most := 0.0
+	for _, s := range ss {
+		most = max(most, of(s))
+	}
+	var b strings.Builder
+	for i, s := range ss {
+		x, y := 600.0, 120.0
+		if len(ss) > 1 {
+			x = 600 * float64(i) / float64(len(ss)-1)
+		}
+		if most > 0 {
+			y = 118 - 114*of(s)/most
+		}
+		b.WriteString(number(x) + "," + number(y) + " ")
+	}
+	return chart{title, unit, strings.TrimSpace(b.String()), number(of(ss[len(ss)-1])), number(most)}
+}
+
+func number(f float64) string { return strconv.FormatFloat(f, 'f', -1, 32) }
+
+func outcome(o tenet.Outcome) func(sample) float64 {
+	return func(s sample) (n float64) {
+		for _, v := range s.counts.Verdicts {
+			if v.Outcome == o {
+				n += float64(v.N)
+			}
+		}
+		return n
+	}
+}
+
+// version is one record on a fact's two axes: across, when Tenet believed it;
+// down, when it is true. Boxes are in a 600 by 240 picture.
+type version struct {
+	Record     tenet.Record
+	X, Y, W, H int
+	Open       bool
+}
+
+func timeline(rs []tenet.Record, now time.Time) []version {
+	from, to := now, now
+	for _, r := range rs {
+		for _, t := range []time.Time{r.Known.From, r.Valid.From, r.Known.To, r.Valid.To} {
+			if !t.IsZero() && t.Before(from) {
+				from = t
+			}
+			if t.After(to) {
+				to = t
+			}
+		}
+	}
+	place := func(t time.Time, open time.Time, size int) int {
+		if t.IsZero() {
+			t = open
+		}
+		if !to.After(from) {
+			return 0
+		}
+		return int(float64(size) * float64(t.Sub(from)) / float64(to.Sub(from)))
+	}
+	var out []version
+	for _, r := range rs {
+		v := version{Record: r, X: place(r.Known.From, from, 600), Y: place(r.Valid.From, from, 240), Open: r.Known.Open()}
+		v.W, v.H = max(3, place(r.Known.To, to, 600)-v.X), max(3, place(r.Valid.To, to, 240)-v.Y)
+		v.X, v.Y = min(v.X, 597), min(v.Y, 237)
+		out = append(out, v)
+	}
+	return out
+}
