@@ -134,7 +134,7 @@ func (c *Console) release(v *visit) (any, error) {
 	if _, err = o.Release(v.Context(), tenet.CandidateID(v.PostFormValue("id"))); err != nil {
 		return nil, err
 	}
-	return moved("/console/quarantine?" + query("subject", scope.Subject().String())), nil
+	return moved("/console/quarantine?" + string(query("subject", scope.Subject().String()))), nil
 }
 
 func (c *Console) reject(v *visit) (any, error) {
@@ -145,7 +145,7 @@ func (c *Console) reject(v *visit) (any, error) {
 	if err = o.Discard(v.Context(), tenet.CandidateID(v.PostFormValue("id")), v.PostFormValue("why")); err != nil {
 		return nil, err
 	}
-	return moved("/console/quarantine?" + query("subject", scope.Subject().String())), nil
+	return moved("/console/quarantine?" + string(query("subject", scope.Subject().String()))), nil
 }
 
 func (c *Console) audit(v *visit) (any, error) {

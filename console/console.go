@@ -70,6 +70,8 @@ func (c *Console) routes() []route {
 		{"GET", "/console/quarantine", "quarantine", false, c.quarantine},
 		{"POST", "/console/release", "", false, c.release},
 		{"POST", "/console/reject", "", false, c.reject},
+		{"GET", "/console/taint", "taint", false, c.taint},
+		{"POST", "/console/revoke", "taint", false, c.revoke},
 		{"GET", "/console/audit", "audit", false, c.audit},
 	}
 }
@@ -95,7 +97,7 @@ func New(cfg Config) (*Console, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, name := range []string{"sign-in", "overview", "subjects", "subject", "fact", "erase", "quarantine", "audit", "problem"} {
+	for _, name := range []string{"sign-in", "overview", "subjects", "subject", "fact", "erase", "quarantine", "audit", "taint", "problem"} {
 		t, err := base.Clone()
 		if err == nil {
 			c.pages[name], err = t.ParseFS(files, "page/"+name+".html")
@@ -213,13 +215,14 @@ func (c *Console) problem(w http.ResponseWriter, v *visit, err error) {
 	c.render(w, status, "problem", v, text)
 }
 
-// query makes the query part of a link from name and value pairs.
-func query(pairs ...string) string {
+// query makes the query part of a link from name and value pairs. It is encoded
+// already, so templates take it as it is.
+func query(pairs ...string) template.URL {
 	q := url.Values{}
 	for i := 0; i+1 < len(pairs); i += 2 {
 		q.Set(pairs[i], pairs[i+1])
 	}
-	return q.Encode()
+	return template.URL(q.Encode())
 }
 
 func stamp(t time.Time) string {

@@ -281,6 +281,56 @@ func TestReviewAndErase(t *testing.T) {
 	}
 }
 
+func TestReleaseAndRevoke(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	scope, err := tenet.NewScope("acme", tenet.User("sarah"))
+	ok(t, err)
+	agent, err := tenet.NewPrincipal(tenet.Agent, "acme", "bot")
+	ok(t, err)
+	chat, err := w.mem.Session(t.Context(), agent, scope, "chat-1")
+	ok(t, err)
+	m, err := chat.Append(t.Context(), tenet.Message{Role: tenet.RoleAssistant, Text: "The user's home city is Lisbon."})
+	ok(t, err)
+	_, err = chat.Propose(t.Context(), tenet.Fact(scope, "home_city", "Lisbon").Citing(m[0].ID))
+	ok(t, err)
+	_, err = chat.End(t.Context())
+	ok(t, err)
+	b := w.browser()
+	b.signIn("acme/operator")
+	_, body := b.do("GET", "/console/quarantine?subject=user:sarah", nil)
+	id := regexp.MustCompile(`name="id" value="([^"]+)"`).FindStringSubmatch(body)
+	if id == nil {
+		t.Fatalf("nothing to release:\n%s", body)
+	}
+	form := url.Values{"csrf": {token(body)}, "subject": {"user:sarah"}, "id": {html.UnescapeString(id[1])}}
+	if resp, body := b.do("POST", "/console/release", form); resp.StatusCode != 303 {
+		t.Fatalf("not released: %d %s", resp.StatusCode, body)
+	}
+	if _, body = b.do("GET", "/console/subject?subject=user:sarah", nil); !strings.Contains(body, "Lisbon") {
+		t.Error("released, and no fact")
+	}
+	_, body = b.do("GET", "/console/fact?subject=user:sarah&key=home_city", nil)
+	link := regexp.MustCompile(`href="(/console/taint[^"]*kind=record[^"]*)"`).FindStringSubmatch(body)
+	if link == nil {
+		t.Fatalf("no way down from the fact:\n%s", body)
+	}
+	if _, body = b.do("GET", html.UnescapeString(link[1]), nil); !strings.Contains(body, "Lisbon") || strings.Contains(body, "Revoked.") {
+		t.Errorf("does not show what came from it:\n%s", body)
+	}
+	u, err := url.Parse(html.UnescapeString(link[1]))
+	ok(t, err)
+	form = u.Query()
+	form.Set("csrf", token(body))
+	form.Set("why", "a test")
+	if _, body = b.do("POST", "/console/revoke", form); !strings.Contains(body, "Revoked.") {
+		t.Errorf("not revoked:\n%s", body)
+	}
+	if _, body = b.do("GET", "/console/subject?subject=user:sarah", nil); strings.Contains(body, "Lisbon") {
+		t.Error("revoked, and still a fact")
+	}
+}
+
 // TestMemoryTextIsOnlyText renders every attack text, in the pieces of a page
 // that show memory, and demands the tags of harmless text.
 func TestMemoryTextIsOnlyText(t *testing.T) {
