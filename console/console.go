@@ -72,6 +72,8 @@ func (c *Console) routes() []route {
 		{"POST", "/console/reject", "", false, c.reject},
 		{"GET", "/console/taint", "taint", false, c.taint},
 		{"POST", "/console/revoke", "taint", false, c.revoke},
+		{"GET", "/console/policy", "policy", false, c.policy},
+		{"POST", "/console/policy", "policy", false, c.vet},
 		{"GET", "/console/audit", "audit", false, c.audit},
 	}
 }
@@ -97,7 +99,7 @@ func New(cfg Config) (*Console, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, name := range []string{"sign-in", "overview", "subjects", "subject", "fact", "erase", "quarantine", "audit", "taint", "problem"} {
+	for _, name := range []string{"sign-in", "overview", "subjects", "subject", "fact", "erase", "quarantine", "audit", "taint", "policy", "problem"} {
 		t, err := base.Clone()
 		if err == nil {
 			c.pages[name], err = t.ParseFS(files, "page/"+name+".html")
