@@ -167,3 +167,25 @@ func TestAnEndByALowerLabelTouchesNothing(t *testing.T) {
 		}
 	})
 }
+
+// TestALowerWordNeitherEndsNorRetractsAHigherOne: what an operator entered is
+// not taken back by what is said; it is held, for somebody to look at.
+func TestALowerWordNeitherEndsNorRetractsAHigherOne(t *testing.T) {
+	each(t, func(t *testing.T, b backend) {
+		e := newSpoken(t, b)
+		c := tenet.Fact(e.sarah, "home_city", "lives in Berlin").Quoting("lives in Berlin")
+		c.Value = json.RawMessage(`"Berlin"`)
+		if v := must[tenet.Verdict](t)(e.Remember(t.Context(), e.op, c)); !v.Outcome.Kept() || v.Label != tenet.LabelOperator {
+			t.Fatalf("%+v", v)
+		}
+		for _, words := range []string{"I no longer live in Berlin", "forget my home"} {
+			if v := e.say(t, e.app, words); v.Outcome != tenet.Quarantined || !slices.Contains(v.Codes, tenet.CodeLowerIntegrity) {
+				t.Errorf("%q: %+v", words, v)
+			}
+		}
+		facts := must[[]memory.Fact](t)(e.Facts(t.Context(), e.app, tenet.AsOf{Valid: e.now()}, e.sarah))
+		if len(facts) != 1 || facts[0].Label != tenet.LabelOperator {
+			t.Errorf("%+v", facts)
+		}
+	})
+}

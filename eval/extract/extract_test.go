@@ -174,7 +174,7 @@ func TestTheGateAdmitsWhatIsExtracted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	by, err := tenet.ParsePrincipal("acme", tenet.Agent.String()+":rules/1")
+	by, err := tenet.ParsePrincipal("acme", tenet.Agent.String()+":rules/2")
 	if err != nil {
 		t.Fatal(err)
 	}

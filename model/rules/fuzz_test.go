@@ -21,7 +21,7 @@ func proven(t testing.TB, c tenet.Candidate, ms []tenet.Message) tenet.Verdict {
 	if err != nil {
 		t.Fatal(err)
 	}
-	by, err := tenet.ParsePrincipal("acme", tenet.Agent.String()+":rules/1")
+	by, err := tenet.ParsePrincipal("acme", tenet.Agent.String()+":rules/2")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -33,7 +33,7 @@ type Extractor struct {
 }
 
 // Name implements model.Extractor.
-func (Extractor) Name() string { return "rules/1" }
+func (Extractor) Name() string { return "rules/2" }
 
 // Extract implements model.Extractor.
 func (x Extractor) Extract(ctx context.Context, st model.Stretch) ([]tenet.Candidate, error) {
