@@ -19,7 +19,8 @@ const (
 // Access decides that a key of the admin's tenant changes. The key and the
 // entry, on the chain of the tenant as a whole, are one write: nobody gets in
 // by a key that the chain does not know. The entry names the key's id and
-// kind, never its subjects.
+// kind, never its subjects. A change writes what it is about and no more, and
+// never to a revoked key: of two that race neither undoes the other.
 func (g *Gate) Access(by tenet.Principal, k tenet.Key, what KeyChange, at time.Time) (Decision, error) {
 	const op = "key"
 	if by.Kind() != tenet.Admin || by.Tenant() != k.Tenant {
@@ -40,5 +41,5 @@ func (g *Gate) Access(by tenet.Principal, k tenet.Key, what KeyChange, at time.T
 	case what == KeyExpiry:
 		why += " until it is revoked"
 	}
-	return Decision{&Plan{Kind: Access, Scope: scope, Actor: by.String(), At: tenet.Micros(at), Ref: k.ID, Why: why, Key: &k}}, nil
+	return Decision{&Plan{Kind: Access, Scope: scope, Actor: by.String(), At: tenet.Micros(at), Ref: k.ID, Why: why, Key: &k, Change: what}}, nil
 }

@@ -94,6 +94,7 @@ type Plan struct {
 	Tombs     []Tombstone         // Settle that discards, and Bar
 	Erase     *Selection          // Erase
 	Key       *tenet.Key          // Access: the key as it is from now on
+	Change    KeyChange           // Access: what of it changes, and nothing else
 }
 
 // Needs is the precondition of a decision: the state of what it touches when

@@ -216,8 +216,7 @@ func TestOtherStores(t *testing.T) {
 	s := newShell(t)
 	s.store = ""
 	s.env["TENET_USER"] = "sarah"
-	s.fails(tenet.Unavailable, "facts", "--store", "redis://h")                                         // not built yet
-	for _, d := range []string{"mysql://h/db", "", "sqlite:", "postgres://h/db", "postgresql://h/db"} { // PostgreSQL wants its key from the configuration
+	for _, d := range []string{"mysql://h/db", "", "sqlite:", "redis://h", "postgres://h/db", "postgresql://h/db"} { // Redis keeps sessions only; PostgreSQL wants its key from the configuration
 		s.fails(tenet.Invalid, "facts", "--store", d)
 	}
 	s.env["TENET_MASTER_KEY"] = strings.Repeat("07", 32)

@@ -7,6 +7,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/tenet-memory/tenet"
+	"github.com/tenet-memory/tenet/gate"
 )
 
 const keyColumns = `id, tenant, kind, name, subjects, owns, hash, created_at, expires_at, revoked_at`
@@ -29,26 +30,36 @@ func scanKey(rs pgx.Rows) (tenet.Key, error) {
 	return k, d.err()
 }
 
-// access makes the key of an Access decision, or changes what may change of it.
-func (w *writing) access(k *tenet.Key) error {
+// access makes the key of an Access decision, or writes what the decision is
+// about: a rotation that was decided before a revocation must not undo it.
+func (w *writing) access(k *tenet.Key, what gate.KeyChange) error {
 	if k == nil {
 		return nil
 	}
-	var subjects, owns encoder
-	encodeStrings(&subjects, k.Subjects)
-	encodeStrings(&owns, k.Owns)
 	// Another tenant's key cannot be seen, but its id is taken.
 	taken := conflict("key", "the id, or the hash, is another key's")
-	n, err := w.c.affect(`SELECT 1 FROM tenet.keys WHERE id = $1 FOR UPDATE`, k.ID)
+	if what == gate.KeyMade {
+		var subjects, owns encoder
+		encodeStrings(&subjects, k.Subjects)
+		encodeStrings(&owns, k.Owns)
+		return w.c.claim(taken, `INSERT INTO tenet.keys (`+keyColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
+			k.ID, k.Tenant, int64(k.Kind), k.Name, subjects.b, owns.b, k.Hash, start(k.CreatedAt), end(k.ExpiresAt), end(k.RevokedAt))
+	}
+	n, err := w.c.affect(`SELECT 1 FROM tenet.keys WHERE id = $1 AND tenant = $2 AND revoked_at = $3 FOR UPDATE`, k.ID, k.Tenant, int64(noEnd))
 	switch {
 	case err != nil:
 		return err
-	case n == 1:
-		return w.c.claim(taken, `UPDATE tenet.keys SET hash = $1, expires_at = $2, revoked_at = $3 WHERE id = $4`,
-			k.Hash, end(k.ExpiresAt), end(k.RevokedAt), k.ID)
+	case n == 0:
+		return conflict("key", "no such key, or it is revoked")
 	}
-	return w.c.claim(taken, `INSERT INTO tenet.keys (`+keyColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
-		k.ID, k.Tenant, int64(k.Kind), k.Name, subjects.b, owns.b, k.Hash, start(k.CreatedAt), end(k.ExpiresAt), end(k.RevokedAt))
+	set, value := `expires_at`, any(end(k.ExpiresAt))
+	switch what {
+	case gate.KeyRotated:
+		set, value = `hash`, k.Hash
+	case gate.KeyRevoked:
+		set, value = `revoked_at`, end(k.RevokedAt)
+	}
+	return w.c.claim(taken, `UPDATE tenet.keys SET `+set+` = $1 WHERE id = $2`, value, k.ID)
 }
 
 // KeyByHash implements store.Keys.

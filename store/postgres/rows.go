@@ -75,7 +75,7 @@ func (w *writing) write(p gate.Plan) error {
 	if err := w.bury(p); err != nil {
 		return err
 	}
-	if err := w.access(p.Key); err != nil {
+	if err := w.access(p.Key, p.Change); err != nil {
 		return err
 	}
 	if err := w.expire(p.Expire); err != nil {

@@ -3,9 +3,9 @@ package sqlite
 import (
 	"context"
 	"database/sql"
-	"errors"
 
 	"github.com/tenet-memory/tenet"
+	"github.com/tenet-memory/tenet/gate"
 )
 
 const keyColumns = `id, tenant, kind, name, subjects, owns, hash, created_at, expires_at, revoked_at`
@@ -28,33 +28,37 @@ func scanKey(rs *sql.Rows) (tenet.Key, error) {
 	return k, d.err()
 }
 
-// access makes the key of an Access decision, or changes what may change of it.
-func (w *writing) access(k *tenet.Key) error {
+// access makes the key of an Access decision, or writes what the decision is
+// about: a rotation that was decided before a revocation must not undo it.
+func (w *writing) access(k *tenet.Key, what gate.KeyChange) error {
 	const op = "key"
 	if k == nil {
 		return nil
 	}
-	var subjects, owns encoder
-	encodeStrings(&subjects, k.Subjects)
-	encodeStrings(&owns, k.Owns)
-	var tenant string
-	err := w.c.row(bg, `SELECT tenant FROM keys WHERE id = ?`, []any{k.ID}, &tenant)
-	switch {
-	case err == nil && tenant != k.Tenant:
-		return conflict(op, "the id is taken")
-	case err == nil:
-		return taking(op, w.c.exec(`UPDATE keys SET hash = ?, expires_at = ?, revoked_at = ? WHERE id = ?`,
-			k.Hash, end(k.ExpiresAt), end(k.RevokedAt), k.ID))
-	case !errors.Is(err, sql.ErrNoRows):
-		return err
+	if what == gate.KeyMade {
+		var subjects, owns encoder
+		encodeStrings(&subjects, k.Subjects)
+		encodeStrings(&owns, k.Owns)
+		return taking(op, w.c.exec(`INSERT INTO keys (`+keyColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+			k.ID, k.Tenant, int64(k.Kind), k.Name, subjects.b, owns.b, k.Hash, start(k.CreatedAt), end(k.ExpiresAt), end(k.RevokedAt)))
 	}
-	return taking(op, w.c.exec(`INSERT INTO keys (`+keyColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-		k.ID, k.Tenant, int64(k.Kind), k.Name, subjects.b, owns.b, k.Hash, start(k.CreatedAt), end(k.ExpiresAt), end(k.RevokedAt)))
+	set, value := `expires_at`, any(end(k.ExpiresAt))
+	switch what {
+	case gate.KeyRotated:
+		set, value = `hash`, k.Hash
+	case gate.KeyRevoked:
+		set, value = `revoked_at`, end(k.RevokedAt)
+	}
+	n, err := w.c.affect(`UPDATE keys SET `+set+` = ? WHERE id = ? AND tenant = ? AND revoked_at = ?`, value, k.ID, k.Tenant, int64(noEnd))
+	if err == nil && n == 0 {
+		return conflict(op, "no such key, or it is revoked")
+	}
+	return taking(op, err)
 }
 
 func taking(op string, err error) error {
 	if taken(err) {
-		return conflict(op, "another key has the same hash")
+		return conflict(op, "the id, or the hash, is another key's")
 	}
 	return err
 }

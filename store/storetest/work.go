@@ -1,9 +1,11 @@
 package storetest
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -55,13 +57,9 @@ func (s *shift) session(id tenet.SessionID) {
 }
 
 // access applies what the gate decides about a key.
-func (s *shift) access(k tenet.Key) error {
+func (s *shift) access(k tenet.Key, what gate.KeyChange) error {
 	by, err := tenet.NewPrincipal(tenet.Admin, k.Tenant, "root")
 	must(s.TB, err)
-	what := gate.KeyMade
-	if !k.RevokedAt.IsZero() {
-		what = gate.KeyRevoked
-	}
 	d, err := gate.New(nil).Access(by, k, what, s.now)
 	must(s.TB, err)
 	_, err = s.w.Apply(ctx, []gate.Decision{d}, nil)
@@ -105,6 +103,31 @@ var workClauses = []struct {
 	name string
 	run  func(*shift)
 }{
+	{"ARevokedKeyIsNotChangedAnyMore", func(s *shift) {
+		k := tenet.Key{ID: "race", Tenant: "acme", Kind: tenet.Agent, Name: "bot", Hash: bytes.Repeat([]byte{9}, 32), CreatedAt: s.now}
+		must(s.TB, s.access(k, gate.KeyMade))
+		by, err := tenet.NewPrincipal(tenet.Admin, "acme", "root")
+		must(s.TB, err)
+		rotated := k
+		rotated.Hash = bytes.Repeat([]byte{8}, 32)
+		late := map[gate.KeyChange]gate.Decision{} // decided while the key was good
+		for _, what := range []gate.KeyChange{gate.KeyRotated, gate.KeyExpiry, gate.KeyRevoked} {
+			late[what], err = gate.New(nil).Access(by, rotated, what, s.now)
+			must(s.TB, err)
+		}
+		revoked := k
+		revoked.RevokedAt = s.now
+		must(s.TB, s.access(revoked, gate.KeyRevoked))
+		for what, d := range late {
+			_, err := s.w.Apply(ctx, []gate.Decision{d}, nil)
+			wantKind(s.TB, fmt.Sprint("a change of kind ", what, " after the revocation"), err, tenet.Conflict)
+		}
+		got, err := s.w.KeyByHash(ctx, k.Hash)
+		must(s.TB, err)
+		if !got.RevokedAt.Equal(tenet.Micros(s.now)) {
+			s.Errorf("the key is open again: %+v", got)
+		}
+	}},
 	{"CheckpointsComeBackAsTheyWere", func(s *shift) {
 		for v := int64(1); v <= 5; v++ {
 			must(s.TB, s.checkpoint(v, 0))
@@ -362,9 +385,9 @@ var workClauses = []struct {
 	{"KeysAreFoundByHashAndListedByTenant", func(s *shift) {
 		hash := func(c byte) []byte { return append(make([]byte, 31), c) }
 		k := tenet.Key{ID: "2", Tenant: "acme", Kind: tenet.Connector, Name: "crm", Subjects: []string{"user:sarah"}, Owns: []string{"plan"}, Hash: hash(1), CreatedAt: s.now, ExpiresAt: s.now.Add(time.Hour)}
-		must(s.TB, s.access(k))
-		must(s.TB, s.access(tenet.Key{ID: "1", Tenant: "acme", Kind: tenet.Agent, Name: "bot", Hash: hash(2), CreatedAt: s.now}))
-		must(s.TB, s.access(tenet.Key{ID: "3", Tenant: "globex", Kind: tenet.Agent, Name: "bot", Hash: hash(3), CreatedAt: s.now}))
+		must(s.TB, s.access(k, gate.KeyMade))
+		must(s.TB, s.access(tenet.Key{ID: "1", Tenant: "acme", Kind: tenet.Agent, Name: "bot", Hash: hash(2), CreatedAt: s.now}, gate.KeyMade))
+		must(s.TB, s.access(tenet.Key{ID: "3", Tenant: "globex", Kind: tenet.Agent, Name: "bot", Hash: hash(3), CreatedAt: s.now}, gate.KeyMade))
 		got, err := s.w.KeyByHash(ctx, hash(1))
 		must(s.TB, err)
 		same(s.TB, "key", got, k)
@@ -376,7 +399,13 @@ var workClauses = []struct {
 			s.Errorf("acme's keys: %+v", all)
 		}
 		k.Hash, k.RevokedAt, k.Name = hash(4), s.now, "renamed"
-		must(s.TB, s.access(k))
+		must(s.TB, s.access(k, gate.KeyRotated)) // what the change is about, and no more
+		got, err = s.w.KeyByHash(ctx, hash(4))
+		must(s.TB, err)
+		if got.Name != "crm" || !got.RevokedAt.IsZero() {
+			s.Errorf("after the rotation: %+v", got)
+		}
+		must(s.TB, s.access(k, gate.KeyRevoked))
 		_, err = s.w.KeyByHash(ctx, hash(1))
 		wantKind(s.TB, "the old secret", err, tenet.NotFound)
 		got, err = s.w.KeyByHash(ctx, hash(4))
@@ -385,12 +414,13 @@ var workClauses = []struct {
 			s.Errorf("after the change: %+v", got)
 		}
 		k.Tenant = "globex"
-		wantKind(s.TB, "another tenant's id", s.access(k), tenet.Conflict)
+		wantKind(s.TB, "another tenant's id", s.access(k, gate.KeyMade), tenet.Conflict)
+		wantKind(s.TB, "another tenant's key", s.access(k, gate.KeyRotated), tenet.Conflict)
 
 		// The key and its entry are one write: what is not kept is not on the chain.
 		whole := mustScope(s.TB, "acme", tenet.WholeTenant())
 		es := must2(s.w.Audit(ctx, whole, 1, 10))(s.TB)
-		if len(es) != 3 || es[0].Ref != "2" || es[1].Ref != "1" || es[2].Ref != "2" || es[2].Action != "access" || es[2].Why != "revoke connector" {
+		if len(es) != 4 || es[0].Ref != "2" || es[1].Ref != "1" || !strings.HasPrefix(es[2].Why, "rotate connector") || es[3].Ref != "2" || es[3].Action != "access" || es[3].Why != "revoke connector" {
 			s.Errorf("acme's entries: %+v", es)
 		}
 		same(s.TB, "globex's entries", len(must2(s.w.Audit(ctx, mustScope(s.TB, "globex", tenet.WholeTenant()), 1, 10))(s.TB)), 1)
