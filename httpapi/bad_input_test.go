@@ -127,6 +127,11 @@ func TestMalformedPathsQueriesAndHeaders(t *testing.T) {
 		}
 	}
 	w.want(app.do("GET", "/v1/users/sarah/facts", obj{"a": 1}), 400) // a read takes no body
+	for _, name := range []string{"If-Match", "If-None-Match"} {     // a condition that nobody looks at
+		w.want(app.do("DELETE", "/v1/users/sarah/facts/seat", nil, with{name, `"x"`}), 400)
+	}
+	w.want(app.do("GET", "/v1/users/sarah/facts?If-None-Match=x", nil), 400)
+	w.want(app.do("POST", "/v1/users/sarah/memories", obj{"tier": "note", "text": "x"}, with{"Content-Type", "application/json; charset=latin1"}), 415)
 	for _, id := range []string{"", strings.Repeat("x", 65), "a b", "a\"b"} {
 		a := app.do("GET", "/v1/me", nil, with{"X-Request-Id", id})
 		if got := a.header.Get("X-Request-Id"); got == "" || got == id {

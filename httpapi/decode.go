@@ -29,7 +29,7 @@ type decoder struct {
 	hasBody  bool
 	body     int // index of the field Body
 	schema   *huma.Schema
-	known    map[string]bool // query parameters
+	known    map[string]bool // query.NAME and header.NAME
 }
 
 type param struct {
@@ -58,8 +58,8 @@ func newDecoder[Req any](registry huma.Registry) *decoder {
 			s := huma.SchemaFromField(registry, f, "")
 			s.Nullable = false
 			d.params = append(d.params, param{i, in, name, in == "path" || f.Tag.Get("required") == "true", s, f.Tag.Get("doc")})
-			if in == "query" {
-				d.known[name] = true
+			if in != "path" {
+				d.known[in+"."+name] = true
 			}
 		}
 	}
@@ -76,9 +76,9 @@ func (a *API) readBody(w http.ResponseWriter, r *http.Request, wanted bool) ([]b
 		return nil, nil
 	}
 	if ct := r.Header.Get("Content-Type"); ct != "" {
-		media, _, err := mime.ParseMediaType(ct)
-		if err != nil || media != "application/json" {
-			return nil, &problemError{status: http.StatusUnsupportedMediaType, detail: "the body must be application/json"}
+		media, params, err := mime.ParseMediaType(ct)
+		if charset := params["charset"]; err != nil || media != "application/json" || charset != "" && !strings.EqualFold(charset, "utf-8") {
+			return nil, &problemError{status: http.StatusUnsupportedMediaType, detail: "the body must be application/json in UTF-8"}
 		}
 	}
 	tooLarge := &problemError{status: http.StatusRequestEntityTooLarge, limit: a.cfg.MaxBody,
@@ -109,10 +109,16 @@ func (d *decoder) decode(r *http.Request, body []byte, req any) error {
 	var bad problemError
 	for name, values := range query {
 		switch {
-		case !d.known[name]:
+		case !d.known["query."+name]:
 			bad.add("query", "unknown parameter")
 		case len(values) > 1:
 			bad.add("query."+name, "given more than once")
+		}
+	}
+	// A condition that is not looked at would be taken for one that held.
+	for _, name := range []string{"If-Match", "If-None-Match"} {
+		if r.Method != http.MethodGet && r.Header.Values(name) != nil && !d.known["header."+name] {
+			bad.add("header."+name, "this call takes no such condition")
 		}
 	}
 	for _, p := range d.params {

@@ -169,6 +169,9 @@ func (a *API) factRoutes() {
 				return facts{}, err
 			}
 			fs, err := a.mem.Facts(ctx, c.by, tenet.AsOf{Valid: r.ValidAt, Known: r.KnownAt}, scopes...)
+			if fs == nil {
+				fs = []memory.Fact{}
+			}
 			return facts{fs}, err
 		})
 	add(a, operation{id: "factValues", method: "GET", path: "/facts/{key}", who: hotPath, also: []int{http.StatusNotModified, http.StatusNotFound},

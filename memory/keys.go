@@ -31,6 +31,7 @@ type Keyring struct {
 
 	mu    sync.Mutex
 	known map[string]knownKey // by secret's hash
+	moved uint64              // counts changes: what was looked up before one is not remembered
 }
 
 // knownKey is a key as it was looked up a moment ago.
@@ -223,6 +224,9 @@ func (k *Keyring) Revoke(ctx context.Context, by tenet.Principal, id string) (te
 	key.RevokedAt = tenet.Micros(k.now())
 	err = k.change(ctx, by, key, gate.KeyRevoked)
 	k.forget(string(key.Hash))
+	if tenet.KindOf(err) == tenet.Conflict { // another was faster
+		return k.find(ctx, "revoke key", by, id)
+	}
 	return key, err
 }
 
@@ -277,6 +281,7 @@ func (k *Keyring) Principal(ctx context.Context, secret string) (tenet.Principal
 	now := k.now()
 	k.mu.Lock()
 	known, ok := k.known[string(hash)]
+	moved := k.moved
 	k.mu.Unlock()
 	if !ok || now.Sub(known.at) > keyFresh || now.Before(known.at) {
 		key, err := k.keys.KeyByHash(ctx, hash)
@@ -295,7 +300,9 @@ func (k *Keyring) Principal(ctx context.Context, secret string) (tenet.Principal
 		if len(k.known) >= knownKeys {
 			clear(k.known)
 		}
-		k.known[string(hash)] = known
+		if k.moved == moved {
+			k.known[string(hash)] = known
+		}
 		k.mu.Unlock()
 	}
 	if !k.usable(known.key) {
@@ -312,6 +319,7 @@ func (k *Keyring) forget(hash string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	delete(k.known, hash)
+	k.moved++
 }
 
 func principalOf(key tenet.Key) (tenet.Principal, error) {
