@@ -5,6 +5,7 @@ import (
 	"crypto/ed25519"
 	"encoding/hex"
 	"encoding/json"
+	"math"
 	"time"
 
 	"github.com/tenet-memory/tenet"
@@ -207,6 +208,9 @@ func (m *Memory) VerifyErasure(ctx context.Context, by tenet.Principal, r Erasur
 	}
 	if by.Kind() != tenet.Operator && by.Kind() != tenet.EndUser {
 		return ErasureCheck{}, tenet.Errorf(tenet.Denied, op, "only an operator or the person checks a receipt")
+	}
+	if r.Seq > math.MaxInt64 { // no chain has such an entry, and no database such a number
+		return ErasureCheck{}, tenet.Errorf(tenet.Invalid, op, "seq is out of range")
 	}
 	if m.cfg.Eraser == nil {
 		return ErasureCheck{}, tenet.Errorf(tenet.Unavailable, op, "the store does not erase")
