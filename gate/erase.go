@@ -21,29 +21,31 @@ type Selection struct {
 // Whole reports whether everything of a subject goes, its name included.
 func (s Selection) Whole() bool { return s.Subject || s.Tenant }
 
-// What is the selection's kind, for receipts and logs: no id.
-func (s Selection) What() string {
+// kinds are the names of what is set.
+func (s Selection) kinds() (out []string) {
 	for _, w := range []struct {
 		set  bool
 		name string
 	}{{s.Record != "", "record"}, {s.Message != "", "message"}, {s.Session != "", "session"}, {s.Key != "", "key"},
 		{s.Origin != "", "origin"}, {s.Subject, "subject"}, {s.Tenant, "tenant"}} {
 		if w.set {
-			return w.name
+			out = append(out, w.name)
 		}
+	}
+	return out
+}
+
+// What is the selection's kind, for receipts and logs: no id.
+func (s Selection) What() string {
+	if kinds := s.kinds(); len(kinds) > 0 {
+		return kinds[0]
 	}
 	return ""
 }
 
 // Check returns an Invalid error unless the selection names one thing.
 func (s Selection) Check() error {
-	n := 0
-	for _, set := range []bool{s.Record != "", s.Message != "", s.Session != "", s.Key != "", s.Origin != "", s.Subject, s.Tenant} {
-		if set {
-			n++
-		}
-	}
-	if n != 1 {
+	if len(s.kinds()) != 1 {
 		return tenet.Errorf(tenet.Invalid, "erase", "name one of record, message, session, key, origin, subject and tenant")
 	}
 	return nil
@@ -67,6 +69,23 @@ func (g *Gate) Erase(by tenet.Principal, scope tenet.Scope, of Selection, id, wh
 		return Decision{}, tenet.Errorf(tenet.Invalid, op, "an erasure without an id")
 	}
 	return Decision{&Plan{Kind: Erase, Scope: scope, Actor: by.String(), At: tenet.Micros(at), Ref: id, Why: why, Erase: &of}}, nil
+}
+
+// Again decides that an erasure that was decided before, and is not in the
+// database that a restore brought back, is carried out again. Nobody asks for
+// it but the restore, so no principal is looked at: whoever calls has made sure
+// that the line of the journal is this database's own. A journal names nobody,
+// so neither does the decision: it has no scope, and its selection says only
+// whether a whole subject or tenant goes. What goes is what the line says.
+func (g *Gate) Again(id, what string, at time.Time) (Decision, error) {
+	const op = "erase again"
+	if id == "" || what == "" {
+		return Decision{}, tenet.Errorf(tenet.Invalid, op, "an erasure without an id, or of no kind")
+	}
+	return Decision{&Plan{
+		Kind: Erase, Actor: "restore", At: tenet.Micros(at), Ref: id, Why: "erased after the backup was made",
+		Erase: &Selection{Subject: what == "subject", Tenant: what == "tenant"},
+	}}, nil
 }
 
 // MayErase reports whether a principal may erase, or look at what an erasure

@@ -50,7 +50,11 @@ func (m *Memory) Reapply(ctx context.Context, journal io.Reader) (int, error) {
 		return 0, err
 	}
 	for i, id := range missing {
-		if _, err := m.cfg.Eraser.Again(ctx, lines[id].Journaled, m.now()); err != nil {
+		d, err := m.gate.Again(id, lines[id].What, m.now())
+		if err != nil {
+			return i, err
+		}
+		if _, err := m.cfg.Eraser.Again(ctx, d, lines[id].Journaled); err != nil {
 			return i, err
 		}
 	}

@@ -22,9 +22,11 @@ type Eraser interface {
 	// error undoes the erasure. An erasure whose id was used is Conflict.
 	Erase(ctx context.Context, d gate.Decision, o EraseOptions) (Erased, error)
 	// Again erases what a journal names, in a database that an older backup
-	// brought back. Only Journal lines that this database's own erasures wrote
-	// can match; nothing that does is no error.
-	Again(ctx context.Context, j Journaled, at time.Time) (Erased, error)
+	// brought back. d is the gate's Again of that line's id and kind; the zero
+	// decision is Refused, and one of another line or with a scope Invalid. Only
+	// lines that this database's own erasures wrote can match; nothing that does
+	// is no error.
+	Again(ctx context.Context, d gate.Decision, j Journaled) (Erased, error)
 	// Unknown returns those of the erasures that this database knows nothing of:
 	// they were begun and not carried out, or a backup is older than they are.
 	Unknown(ctx context.Context, ids []string) ([]string, error)
@@ -42,6 +44,22 @@ type Eraser interface {
 	// wrong with it; empty: nothing. At seq, unless it is 0, the entry must have
 	// the hash. It needs no key, so it works for a subject that is gone.
 	Chain(ctx context.Context, chain string, seq uint64, hash []byte) (string, error)
+}
+
+// CheckAgain is how every Eraser begins Again: whether the decision is the
+// gate's, and about this line.
+func CheckAgain(d gate.Decision, j Journaled) error {
+	const op = "erase again"
+	p := d.Plan()
+	switch {
+	case d.IsZero():
+		return tenet.Errorf(tenet.Refused, op, "the decision was not made by the gate")
+	case p.Kind != gate.Erase || p.Erase == nil || !p.Scope.IsZero():
+		return tenet.Errorf(tenet.Invalid, op, "another kind of decision")
+	case p.Ref != j.ID || p.Erase.Tenant != (j.What == "tenant") || p.Erase.Subject != (j.What == "subject"):
+		return tenet.Errorf(tenet.Invalid, op, "the decision is about another erasure")
+	}
+	return nil
 }
 
 // SessionEraser is what a session tier in a database of its own offers of

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"math"
 	"slices"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -18,9 +17,12 @@ import (
 )
 
 // Again implements store.Eraser.
-func (db *DB) Again(ctx context.Context, j store.Journaled, at time.Time) (store.Erased, error) {
+func (db *DB) Again(ctx context.Context, d gate.Decision, j store.Journaled) (store.Erased, error) {
 	const op = "erase again"
 	var out store.Erased
+	if err := store.CheckAgain(d, j); err != nil {
+		return out, err
+	}
 	tenant, err := db.tenantOf(ctx, j)
 	if err != nil {
 		return out, failure(op, err)
@@ -31,8 +33,8 @@ func (db *DB) Again(ctx context.Context, j store.Journaled, at time.Time) (store
 		if err := c.row(bg, `SELECT 1 FROM tenet.erasures WHERE id = $1`, []any{j.ID}, &one); !errors.Is(err, pgx.ErrNoRows) {
 			return err // it was carried out before the backup was made
 		}
-		e := &erasure{db: db, c: c, plan: gate.Plan{Kind: gate.Erase, Actor: "restore", Ref: j.ID, Why: "erased after the backup was made", At: tenet.Micros(at), Erase: &gate.Selection{Subject: true}}}
-		e.out = store.Erased{ID: j.ID, What: j.What, At: tenet.Micros(at), Counts: map[string]int{}}
+		e := &erasure{db: db, c: c, plan: d.Plan()}
+		e.out = store.Erased{ID: j.ID, What: j.What, At: e.plan.At, Counts: map[string]int{}}
 		for _, name := range j.Chains {
 			l, err := e.byChain(name)
 			if err != nil {

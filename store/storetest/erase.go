@@ -72,6 +72,8 @@ var eraseClauses = []eraseClause{
 	{"AnAlteredRowIsFoundAfterAnErasure", alteredAfterErasure},
 	{"ATenantGoesWhole", aTenantGoesWhole},
 	{"AJournalErasesAgain", aJournalErasesAgain},
+	{"AJournalErasesATenantAgain", aJournalErasesATenantAgain},
+	{"OnlyTheGateErasesAgain", onlyTheGateErasesAgain},
 }
 
 // RunErasure checks store.Eraser on a database.
@@ -604,7 +606,9 @@ func aJournalErasesAgain(t testing.TB, r *eraseRig) {
 	}
 	r.verified()
 	for i, j := range lines {
-		e, err := r.db.Again(ctx, j, r.now)
+		d, err := r.g.Again(j.ID, j.What, r.now)
+		must(t, err)
+		e, err := r.db.Again(ctx, d, j)
 		must(t, err)
 		if len(e.Counts) == 0 {
 			t.Errorf("line %d erased nothing", i)
@@ -619,11 +623,76 @@ func aJournalErasesAgain(t testing.TB, r *eraseRig) {
 				}
 			}
 		}
-		again, err := r.db.Again(ctx, j, r.now)
+		again, err := r.db.Again(ctx, d, j)
 		must(t, err)
 		same(t, "a second time", len(again.Counts), 0)
 	}
 	if in := r.dump(t).holding(mark, "sarah"); len(in) > 0 {
 		t.Errorf("after the journal it is still in %v", in)
 	}
+}
+
+// undone is the journal's line of an erasure that was undone.
+func (r *eraseRig) undone(of gate.Selection) (line store.Journaled) {
+	r.Helper()
+	_, err := r.erase(of, store.EraseOptions{Journal: func(j store.Journaled) error {
+		line = j
+		return tenet.Errorf(tenet.Unavailable, "test", "undone")
+	}})
+	wantKind(r.TB, "undone", err, tenet.Unavailable)
+	return line
+}
+
+func aJournalErasesATenantAgain(t testing.TB, r *eraseRig) {
+	r.fill(mark)
+	whole := r.on(tenet.WholeTenant())
+	whole.keep(whole.fact("motto", "we sell "+mark))
+	whole.access(tenet.Key{ID: rand.Text(), Tenant: "acme", Kind: tenet.App, Name: "shop-" + mark, Hash: []byte("0123456789abcdef0123456789abcdef")})
+	other := &eraseRig{rig: rigOn(t, r.db, mustScope(t, "globex", tenet.User("hank")), nil), db: r.db, dump: r.dump}
+	other.fill("basil")
+	line := whole.undone(gate.Selection{Tenant: true})
+	d, err := r.g.Again(line.ID, line.What, whole.now)
+	must(t, err)
+	_, err = r.db.Again(ctx, d, line)
+	must(t, err)
+	if in := r.dump(t).holding(mark, "sarah"); len(in) > 0 {
+		t.Errorf("after the journal the tenant's people are still in %v", in)
+	}
+	keys, err := r.db.KeysOf(ctx, "acme", "", 10)
+	must(t, err)
+	same(t, "keys of the tenant", len(keys), 0)
+	keys, err = r.db.KeysOf(ctx, "globex", "", 10)
+	must(t, err)
+	same(t, "keys of another tenant", len(keys), 1)
+	other.verified()
+}
+
+func onlyTheGateErasesAgain(t testing.TB, r *eraseRig) {
+	r.fill("basil")
+	line := r.undone(gate.Selection{Subject: true})
+	was := r.dump(t)
+	again := func(id, what string) gate.Decision {
+		d, err := r.g.Again(id, what, r.now)
+		must(t, err)
+		return d
+	}
+	asked, err := r.g.Erase(r.operator, r.scope, gate.Selection{Subject: true}, line.ID, "asked to", r.now)
+	must(t, err)
+	for name, c := range map[string]struct {
+		d    gate.Decision
+		want tenet.Kind
+	}{
+		"no decision":      {gate.Decision{}, tenet.Refused},
+		"another line":     {again("erasure-x", line.What), tenet.Invalid},
+		"another kind":     {again(line.ID, "tenant"), tenet.Invalid},
+		"somebody's order": {asked, tenet.Invalid},
+	} {
+		_, err := r.db.Again(ctx, c.d, line)
+		wantKind(t, name, err, c.want)
+	}
+	_, err = r.db.Erase(ctx, again(line.ID, line.What), store.EraseOptions{})
+	wantKind(t, "a repetition where an erasure is asked for", err, tenet.Invalid)
+	_, err = r.g.Again("", "subject", r.now)
+	wantKind(t, "a line without an id", err, tenet.Invalid)
+	same(t, "rows", r.dump(t), was)
 }
