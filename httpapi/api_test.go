@@ -352,6 +352,36 @@ func TestRacingRequestsUnderOneKeyHaveOneEffect(t *testing.T) {
 	}
 }
 
+// TestARaceIsNoFailedCondition: who meets the first request of a key under way
+// is told so, whatever condition the request carries: 412 would say that the
+// version moved.
+func TestARaceIsNoFailedCondition(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	seen := map[string]int{}
+	for round := 0; round < 50 && seen["409 ONCE_IN_FLIGHT"] == 0; round++ {
+		for range 16 {
+			wg.Go(func() {
+				a, err := w.as("app").try(t.Context(), client(), "PUT", fmt.Sprintf("/v1/users/u%d/facts/home_city", round), obj{"text": "Lisbon", "quote": "Lisbon"},
+					with{"If-None-Match", "*"}, once(fmt.Sprint("same", round)))
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				mu.Lock()
+				defer mu.Unlock()
+				seen[fmt.Sprintf("%d %v", a.status, a.at("code"))]++
+			})
+		}
+		wg.Wait()
+	}
+	if seen["409 ONCE_IN_FLIGHT"] == 0 || seen["200 <nil>"] == 0 || len(seen) != 2 {
+		t.Errorf("answers: %v", seen)
+	}
+}
+
 func TestADeletedSessionDoesNotComeBack(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

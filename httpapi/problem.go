@@ -113,7 +113,7 @@ func (a *API) writeProblem(w http.ResponseWriter, r *http.Request, err error) in
 	switch {
 	case te != nil && te.Code == memory.CodeOncePayload:
 		p.Status = http.StatusUnprocessableEntity
-	case p.Status == http.StatusConflict && conditional(r):
+	case te != nil && te.Kind == tenet.Conflict && conditional(r):
 		p.Status = http.StatusPreconditionFailed
 	case p.Status == http.StatusServiceUnavailable:
 		h.Set("Retry-After", retryAfter(te))
