@@ -161,6 +161,9 @@ func (t *Tool) delete(ctx context.Context, c Command) (Reply, error) {
 			return done, err
 		}
 	}
+	if c.SHA256 != "" { // a condition on one file does not hold for a directory, or for nothing
+		return Reply{}, changed()
+	}
 	files, err := t.under(ctx, p, maxFiles)
 	if err != nil {
 		return Reply{}, err
@@ -207,7 +210,7 @@ func (t *Tool) rename(ctx context.Context, c Command) (Reply, error) {
 	} else if exists {
 		return Reply{}, taken
 	}
-	if isFile && c.SHA256 != "" && c.SHA256 != d.SHA256 {
+	if c.SHA256 != "" && (!isFile || c.SHA256 != d.SHA256) {
 		return Reply{}, changed()
 	}
 	if strings.HasPrefix(to.document()+"/", from.document()+"/") {

@@ -6,7 +6,9 @@
 // is used, every version kept, recalled only in the lane of its label, never a
 // fact. Directories are what paths imply: one exists while a file is in it. A
 // command that touches several files (deleting or renaming a directory) does so
-// one by one: a crash in between leaves the rest, and repeating it goes on.
+// one by one. A deletion that was cut short leaves the rest, and repeating it
+// goes on; a renaming leaves copies beside what is not deleted yet, so that
+// repeating it finds the destination taken: delete one of the two.
 //
 // Replies name the caller's own arguments, as the contract wants; errors that
 // come from Tenet name nothing.

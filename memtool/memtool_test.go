@@ -184,6 +184,7 @@ func TestHostilePaths(t *testing.T) {
 		{"/memories/%2e%2e/x", escape("/memories/%2e%2e/x")}, {"/memories/%2e%2e%2fx", escape("/memories/%2e%2e%2fx")}, {"/memories/%2E%2E%5Cx", escape("/memories/%2E%2E%5Cx")},
 		{"/memories/%252e%252e%252fx", escape("/memories/%252e%252e%252fx")}, {"/memories/a%2fb", escape("/memories/a%2fb")}, {"/memories/%25252525252e", escape("/memories/%25252525252e")},
 		{"/memories/a\x00b", escape("/memories/a\x00b")}, {"/memories/%00", escape("/memories/%00")},
+		{"/memories/%2e%2e%2fx%", escape("/memories/%2e%2e%2fx%")}, {"/memories/%zz/%2e%2e/x", escape("/memories/%zz/%2e%2e/x")}, {"/memories/100%/%252e%252e", escape("/memories/100%/%252e%252e")},
 		{"/memories/a\nb", "invalid"}, {"/memories/" + strings.Repeat("x", 600), "invalid"}, {"/memories/\xff", "invalid"},
 		{"", "Missing required argument: path"},
 	} {
@@ -206,6 +207,9 @@ func TestHostilePaths(t *testing.T) {
 		}
 	}
 	tool := newTool(t, memtool.Docs)
+	if r, err := tool.Run(t.Context(), create("/memories/100%.md", "x")); err != nil || r.IsError { // a percent sign alone hides nothing
+		t.Errorf("%v %v", r, err)
+	}
 	for _, same := range []string{"/memories/a/b", "/memories//a/./b", "/memories/a/b/"} { // one file, whatever it is called
 		if r, err := tool.Run(t.Context(), create(same, "x")); err != nil || r.IsError != (same != "/memories/a/b") {
 			t.Errorf("%s: %v %v", same, r, err)
@@ -232,6 +236,17 @@ func TestAFileIsTheAgentsWord(t *testing.T) {
 		if _, err := tool.Run(t.Context(), c); tenet.KindOf(err) != tenet.Conflict {
 			t.Errorf("%s: %v", c.Command, err)
 		}
+	}
+	_, err = tool.Run(t.Context(), create("/memories/dir/kept", "kept"))
+	ok(t, err)
+	for _, c := range []memtool.Command{remove("/memories/dir"), rename("/memories/dir", "/memories/b"), remove("/memories/nothing")} { // a directory is not the file that was read
+		c.SHA256 = one.SHA256
+		if _, err := tool.Run(t.Context(), c); tenet.KindOf(err) != tenet.Conflict {
+			t.Errorf("%s of a directory: %v", c.Command, err)
+		}
+	}
+	if r, err := tool.Run(t.Context(), view("/memories/dir/kept")); err != nil || r.IsError {
+		t.Errorf("a conditional command wiped a directory: %v %v", r, err)
 	}
 	d, err := tool.Memory.Document(t.Context(), tool.By, tool.Scope, "memories/a")
 	ok(t, err)

@@ -1,7 +1,8 @@
 package memtool
 
 import (
-	"net/url"
+	"regexp"
+	"strconv"
 	"strings"
 )
 
@@ -56,11 +57,22 @@ func escapes(rest string) bool {
 				return true
 			}
 		}
-		decoded, err := url.PathUnescape(rest)
-		if err != nil || decoded == rest {
+		decoded := unescaped(rest)
+		if decoded == rest {
 			return false
 		}
 		rest = decoded
 	}
 	return true // encoded more often than anybody means well
+}
+
+var triplet = regexp.MustCompile(`%[0-9A-Fa-f]{2}`)
+
+// unescaped takes one layer of percent signs off. What is no escape stays: it
+// would not stop another decoder from reading the rest.
+func unescaped(s string) string {
+	return triplet.ReplaceAllStringFunc(s, func(hex string) string {
+		b, _ := strconv.ParseUint(hex[1:], 16, 8)
+		return string([]byte{byte(b)})
+	})
 }
