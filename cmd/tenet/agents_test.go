@@ -197,6 +197,49 @@ func TestHooksFailClosedAndInTime(t *testing.T) {
 	}
 }
 
+// TestABlockedPromptIsNotRecorded: the user sends it again, and what they said
+// once stands in the log once. With a warning the prompt goes on, so it is kept.
+func TestABlockedPromptIsNotRecorded(t *testing.T) {
+	s := newShell(t)
+	s.ok("remember", "--user", "sarah", "--tier", "fact", "--quote", "I have a severe shellfish allergy.", "allergy", "I have a severe shellfish allergy.")
+	env := []string{"TENET_STORE=" + s.store, "TENET_SUBJECT=user:sarah"}
+	said := map[string]any{"session_id": "one", "prompt": "I live in Lisbon."}
+	patient := []string{"--patience", "30s"}
+	kept := func() int {
+		return strings.Count(s.run("session", "show", "one", "--user", "sarah").out, "Lisbon")
+	}
+	for range 3 {
+		out, raw, _ := asHook(t, env, "user-prompt-submit", said, append(patient, "--tokens", "1")...)
+		if out.Decision != "block" || kept() != 0 {
+			t.Fatalf("%s, and it is in the log %d times", raw, kept())
+		}
+	}
+	if out, raw, _ := asHook(t, env, "user-prompt-submit", said, append(patient, "--tokens", "1", "--on-error", "warn")...); out.Decision != "" || out.SystemMessage == "" || kept() != 1 {
+		t.Errorf("with a warning: %s, and it is in the log %d times", raw, kept())
+	}
+	if out, raw, _ := asHook(t, env, "user-prompt-submit", said, patient...); out.Specific == nil || kept() != 2 {
+		t.Errorf("the try that went through: %s, and it is in the log %d times", raw, kept())
+	}
+}
+
+// TestAHookWaitsForItsInputInTimeOnly: a harness that keeps the input open does
+// not keep the user waiting.
+func TestAHookWaitsForItsInputInTimeOnly(t *testing.T) {
+	s := newShell(t)
+	cmd := exec.Command(os.Args[0], "hook", "user-prompt-submit", "--patience", "1s")
+	cmd.Env = []string{"TENET_STORE=" + s.store, "TENET_SUBJECT=user:sarah", "TENET_TEST_MAIN=1"}
+	cmd.Dir = t.TempDir()
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	late := time.AfterFunc(time.Minute, func() { in.Close() })
+	raw, err := cmd.Output()
+	if err != nil || !late.Stop() || !strings.Contains(string(raw), "no answer within 1s") {
+		t.Errorf("%v %s", err, raw)
+	}
+}
+
 // TestHooksOnAFile work without a server: what is said becomes memory at the
 // turn's end, because no worker would do it.
 func TestHooksOnAFile(t *testing.T) {

@@ -64,12 +64,16 @@ type hookCompactCmd struct{ hookFlags }
 
 func (c hookPromptCmd) Run(a *app) error {
 	out, err := a.hooked(c.hookFlags, func(ctx context.Context, in hookInput, s conversation) (hookOutput, error) {
-		if strings.TrimSpace(in.Prompt) != "" {
-			if _, err := s.Append(ctx, tenet.UserMessage(in.Prompt)); err != nil {
-				return hookOutput{}, err
-			}
+		// A prompt that is blocked was not said: the user sends it again, and it
+		// would stand in the log once for each try.
+		out, err := c.load(ctx, "UserPromptSubmit", in, s, memory.Budget{Tokens: c.Tokens})
+		if err != nil && c.OnError == "block" || strings.TrimSpace(in.Prompt) == "" {
+			return out, err
 		}
-		return c.load(ctx, "UserPromptSubmit", in, s, memory.Budget{Tokens: c.Tokens})
+		if _, appendErr := s.Append(ctx, tenet.UserMessage(in.Prompt)); appendErr != nil {
+			return hookOutput{}, appendErr
+		}
+		return out, err
 	})
 	if err != nil && c.OnError == "block" {
 		out = hookOutput{Decision: "block", Reason: hookFailed(err) + " The prompt was not sent. Try again, or set the hook's --on-error warn to go on without memory."}
@@ -123,17 +127,18 @@ func (a *app) hooked(f hookFlags, do func(context.Context, hookInput, conversati
 	if err := a.hookKey(); err != nil {
 		return hookOutput{}, err
 	}
-	var in hookInput
-	data, err := io.ReadAll(io.LimitReader(a.in, maxHookInput+1))
-	if err != nil || len(data) > maxHookInput || json.Unmarshal(data, &in) != nil || in.Session == "" {
-		return hookOutput{}, tenet.Errorf(tenet.Invalid, "hook", "standard input is not a hook's JSON with a session_id, or over %d bytes", maxHookInput)
-	}
 	type result struct {
 		out hookOutput
 		err error
 	}
-	done := make(chan result, 1) // opening a file does not look at the context
+	done := make(chan result, 1) // reading input and opening a file do not look at the context
 	go func() {
+		var in hookInput
+		data, err := io.ReadAll(io.LimitReader(a.in, maxHookInput+1))
+		if err != nil || len(data) > maxHookInput || json.Unmarshal(data, &in) != nil || in.Session == "" {
+			done <- result{err: tenet.Errorf(tenet.Invalid, "hook", "standard input is not a hook's JSON with a session_id, or over %d bytes", maxHookInput)}
+			return
+		}
 		s, err := a.openSession(in.Session, nil, writes, false)
 		if err != nil {
 			done <- result{err: err}
