@@ -40,9 +40,9 @@ type docPutCmd struct {
 func (c docPutCmd) Run(a *app) error {
 	text := c.Text
 	if text == "-" {
-		b, err := io.ReadAll(io.LimitReader(a.in, 1<<20))
+		b, err := a.input(1 << 20)
 		if err != nil {
-			return tenet.Errorf(tenet.Unavailable, "read", "standard input cannot be read")
+			return err
 		}
 		text = string(b)
 	}

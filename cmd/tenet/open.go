@@ -298,12 +298,18 @@ func (a *app) text(arg string) (string, error) {
 	if arg != "-" {
 		return arg, nil
 	}
-	b, err := io.ReadAll(io.LimitReader(a.in, tenet.MaxMessage+1))
+	b, err := a.input(tenet.MaxMessage)
+	return strings.TrimSuffix(string(b), "\n"), err
+}
+
+// input is standard input as it is, at most limit bytes.
+func (a *app) input(limit int) ([]byte, error) {
+	b, err := io.ReadAll(io.LimitReader(a.in, int64(limit)+1))
 	if err != nil {
-		return "", tenet.Errorf(tenet.Unavailable, "read", "standard input cannot be read")
+		return nil, tenet.Errorf(tenet.Unavailable, "read", "standard input cannot be read")
 	}
-	if len(b) > tenet.MaxMessage {
-		return "", tenet.Errorf(tenet.Invalid, "read", "standard input is over %d bytes", tenet.MaxMessage)
+	if len(b) > limit {
+		return nil, tenet.Errorf(tenet.Invalid, "read", "standard input is over %d bytes", limit)
 	}
-	return strings.TrimSuffix(string(b), "\n"), nil
+	return b, nil
 }

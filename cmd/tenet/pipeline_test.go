@@ -71,9 +71,9 @@ func TestThreadsAndReleaseAsFromTheShell(t *testing.T) {
 	s := newShell(t)
 	s.env["TENET_USER"] = "sarah"
 	s.ok("thread", "put", "graph", "v1", "state one", "--as", "agent")
-	s.stdin = "state\ntwo"
+	s.stdin = "state\ntwo\n"
 	s.ok("thread", "put", "graph", "v2", "-", "--parent", "v1")
-	if got := s.ok("thread", "get", "graph"); got != "state\ntwo" {
+	if got := s.ok("thread", "get", "graph"); got != "state\ntwo\n" {
 		t.Errorf("%q", got)
 	}
 	s.fails(tenet.Conflict, "thread", "put", "graph", "v1", "other")

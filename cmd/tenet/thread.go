@@ -122,15 +122,18 @@ type threadPutCmd struct {
 }
 
 func (c threadPutCmd) Run(a *app) error {
-	data, err := a.text(c.Data)
-	if err != nil {
-		return err
+	data := []byte(c.Data)
+	if c.Data == "-" { // byte for byte, its last newline too
+		var err error
+		if data, err = a.input(memory.MaxBlob); err != nil {
+			return err
+		}
 	}
 	t, err := a.threads(writes)
 	if err != nil {
 		return err
 	}
-	b, err := t.Put(a.ctx, tenet.Blob{Thread: c.Thread, ID: c.Version, Parent: c.Parent, Data: []byte(data)}, c.Keep, c.Strict)
+	b, err := t.Put(a.ctx, tenet.Blob{Thread: c.Thread, ID: c.Version, Parent: c.Parent, Data: data}, c.Keep, c.Strict)
 	if err != nil {
 		return err
 	}
