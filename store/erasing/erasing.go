@@ -17,18 +17,13 @@ import (
 	"github.com/tenet-memory/tenet"
 	"github.com/tenet-memory/tenet/gate"
 	"github.com/tenet-memory/tenet/store"
+	"github.com/tenet-memory/tenet/store/column"
 )
 
-// Codec is how a store writes columns that hold several things.
-type Codec struct {
-	Origins       func(b []byte, own string) ([]tenet.Origin, error)
-	EncodeOrigins func(os []tenet.Origin, own string) []byte
-	Candidate     func(plain []byte, scope tenet.Scope) (tenet.Candidate, error)
-	Receipt       func(body []byte) (tenet.Receipt, error)
-	EncodeReceipt func(tenet.Receipt) []byte
-	NoStrings     []byte
-	Reads         func(sealed []byte, sid int64) ([]tenet.Scope, error)
-	SealReads     func(rs []tenet.Scope, sid int64) []byte
+// Seals is how a store names and reads what it sealed under a subject's key.
+type Seals struct {
+	Reads     func(sealed []byte, sid int64) ([]tenet.Scope, error)
+	SealReads func(rs []tenet.Scope, sid int64) []byte
 	// About names a sealed row: what, number, id.
 	About     func(what string, n int64, id string) string
 	AboutHeld func(seq int64, ref string, expires int64) string
@@ -38,7 +33,7 @@ type Codec struct {
 // Subject is one scope under its lock.
 type Subject struct {
 	Tx
-	Codec
+	Seals
 	ID    int64
 	Scope tenet.Scope
 	Key   store.DataKey
@@ -168,10 +163,10 @@ func (p *Part) readRecords() error {
 		r.Valid = tenet.Interval{From: at(vf), To: at(vt)}
 		r.Known.From, r.ExpiresAt = at(kf), at(ex)
 		var err error
-		if r.Origins, err = p.s.Origins(origins, own); err != nil {
+		if r.Origins, err = column.DecodeOrigins(origins, own); err != nil {
 			return err
 		}
-		r.agreed, err = p.s.Origins(agreed, own)
+		r.agreed, err = column.DecodeOrigins(agreed, own)
 		p.records = append(p.records, r)
 		return err
 	})
@@ -203,7 +198,12 @@ func (p *Part) readCandidates() error {
 		if err != nil {
 			return tenet.Candidate{}, err
 		}
-		return p.s.Candidate(plain, p.s.Scope)
+		d := column.Decoder{B: plain}
+		c := d.Candidate(p.s.Scope)
+		if d.Bad {
+			return c, d.Err()
+		}
+		return c, nil // what may stand behind it is evidence that it cites
 	}
 	add := func(c candidate, err error) error {
 		p.candidates = append(p.candidates, c)

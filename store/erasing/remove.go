@@ -6,6 +6,7 @@ import (
 
 	"github.com/tenet-memory/tenet"
 	"github.com/tenet-memory/tenet/store"
+	"github.com/tenet-memory/tenet/store/column"
 )
 
 // exec runs a statement for each id and counts the rows under a place.
@@ -58,7 +59,7 @@ func (p *Part) mendRecords() error {
 			return err
 		}
 		var err error
-		a.origins, err = p.s.Origins(b, own)
+		a.origins, err = column.DecodeOrigins(b, own)
 		voices[id] = append(voices[id], a)
 		return err
 	}); err != nil {
@@ -90,7 +91,7 @@ func (p *Part) mendRecords() error {
 			query, args := `DELETE FROM tenet.corroborations WHERE scope = ? AND seq = ?`, []any{p.s.ID, a.seq}
 			if len(a.origins) > 0 {
 				stay = append(stay, a)
-				query, args = `UPDATE tenet.corroborations SET origins = ? WHERE scope = ? AND seq = ?`, []any{p.s.EncodeOrigins(a.origins, own), p.s.ID, a.seq}
+				query, args = `UPDATE tenet.corroborations SET origins = ? WHERE scope = ? AND seq = ?`, []any{column.EncodeOrigins(a.origins, own), p.s.ID, a.seq}
 			}
 			n, err := p.s.Exec(query, args...)
 			if err != nil {
@@ -119,7 +120,7 @@ func (p *Part) mendRecords() error {
 				}
 			}
 			if _, err := p.s.Exec(`UPDATE tenet.records SET origins = ?, agreed = ?, seen = ?, session = ?, message = ?, tool_call = ? WHERE scope = ? AND id = ?`,
-				p.s.EncodeOrigins(r.Origins, own), p.s.EncodeOrigins(agreed, own), int64(seen), string(r.Session), string(r.Message), r.ToolCall, p.s.ID, string(r.ID)); err != nil {
+				column.EncodeOrigins(r.Origins, own), column.EncodeOrigins(agreed, own), int64(seen), string(r.Session), string(r.Message), r.ToolCall, p.s.ID, string(r.ID)); err != nil {
 				return err
 			}
 		}
@@ -296,9 +297,11 @@ func (p *Part) dropMessages() error {
 		ids = append(ids, id)
 	}
 	slices.Sort(ids)
+	var none column.Encoder
+	column.EncodeStrings[string](&none, nil)
 	for _, id := range ids {
 		n, err := p.s.Exec(`UPDATE tenet.messages SET text = '', speaker = '', client_id = '', tool_calls = ?, tool_call_id = '', recorded_by = '', retain_none = ?
-			WHERE scope = ? AND id = ?`, p.s.NoStrings, true, p.s.ID, string(id))
+			WHERE scope = ? AND id = ?`, none.B, true, p.s.ID, string(id))
 		if err != nil {
 			return err
 		}
@@ -322,7 +325,7 @@ func (p *Part) mendReceipts() error {
 		if err := scan(&c.sid, &c.n, &c.body); err != nil {
 			return err
 		}
-		r, err := p.s.Receipt(c.body)
+		r, err := column.DecodeReceipt(c.body)
 		if err != nil {
 			return err
 		}
@@ -330,7 +333,7 @@ func (p *Part) mendReceipts() error {
 		erased := func(id tenet.RecordID) bool { return p.gone[id] != nil }
 		r.Facts, r.Recalled = slices.DeleteFunc(r.Facts, erased), slices.DeleteFunc(r.Recalled, erased)
 		if len(r.Facts)+len(r.Recalled) != was {
-			c.body = p.s.EncodeReceipt(r)
+			c.body = column.EncodeReceipt(r)
 			cs = append(cs, c)
 		}
 		return nil

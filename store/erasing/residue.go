@@ -3,6 +3,7 @@ package erasing
 import (
 	"github.com/tenet-memory/tenet"
 	"github.com/tenet-memory/tenet/store"
+	"github.com/tenet-memory/tenet/store/column"
 )
 
 // Residue looks for erased ids in every place of a scope that stays, and adds
@@ -65,7 +66,7 @@ func Residue(s Subject, items [][]byte, out map[string]int) error {
 		if err := scan(&body); err != nil {
 			return err
 		}
-		r, err := s.Receipt(body)
+		r, err := column.DecodeReceipt(body)
 		for _, id := range append(append([]tenet.RecordID{}, r.Facts...), r.Recalled...) {
 			if is("record", string(id)) {
 				out["receipts"]++

@@ -13,6 +13,7 @@ import (
 	"github.com/tenet-memory/tenet"
 	"github.com/tenet-memory/tenet/gate"
 	"github.com/tenet-memory/tenet/store"
+	"github.com/tenet-memory/tenet/store/column"
 	"github.com/tenet-memory/tenet/store/erasing"
 )
 
@@ -65,7 +66,7 @@ func (db *DB) Again(ctx context.Context, d gate.Decision, j store.Journaled) (st
 			}
 		}
 		for _, mark := range j.Gone {
-			if err := c.exec(`INSERT INTO tenet.gone (mark, at, text) VALUES ($1, $2, 0) ON CONFLICT (mark) DO UPDATE SET at = greatest(gone.at, excluded.at)`, mark, start(j.At)); err != nil {
+			if err := c.exec(`INSERT INTO tenet.gone (mark, at, text) VALUES ($1, $2, 0) ON CONFLICT (mark) DO UPDATE SET at = greatest(gone.at, excluded.at)`, mark, column.Start(j.At)); err != nil {
 				return err
 			}
 		}
@@ -149,7 +150,7 @@ func (e *erasure) byChain(name string) (*ledger, error) {
 func (w *writing) buryAgain(statements [][]byte) error {
 	for _, fp := range statements {
 		n, err := w.c.affect(`INSERT INTO tenet.tombstones (scope, statement, seq, kind, label, at, digest) VALUES ($1, $2, $3, $4, 0, $5, $6) ON CONFLICT DO NOTHING`,
-			w.id, fp, int64(w.seq), int64(gate.TombErased), start(w.at), store.TombDigest(w.key, fp, gate.TombErased, 0))
+			w.id, fp, int64(w.seq), int64(gate.TombErased), column.Start(w.at), store.TombDigest(w.key, fp, gate.TombErased, 0))
 		if err != nil {
 			return err
 		}
@@ -177,7 +178,7 @@ func (db *DB) Erasures(ctx context.Context, tenant string, limit int) ([]store.E
 			if err := rs.Scan(&e.ID, &e.What, &at, &scope, &seq, &e.State, &counts); err != nil {
 				return err
 			}
-			e.At, e.Chain, e.Seq = from(at), chainName(scope), uint64(seq)
+			e.At, e.Chain, e.Seq = column.From(at), chainName(scope), uint64(seq)
 			out = append(out, e)
 			return json.Unmarshal([]byte(counts), &out[len(out)-1].Counts)
 		})

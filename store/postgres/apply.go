@@ -13,6 +13,7 @@ import (
 	"github.com/tenet-memory/tenet"
 	"github.com/tenet-memory/tenet/gate"
 	"github.com/tenet-memory/tenet/store"
+	"github.com/tenet-memory/tenet/store/column"
 )
 
 // Apply implements store.Ledger.
@@ -113,7 +114,7 @@ func (db *DB) lock(c conn, l *ledger) (bool, error) {
 	case err != nil:
 		return false, err
 	}
-	l.lastAt, l.gone = from(last), since(gone)
+	l.lastAt, l.gone = column.From(last), column.Since(gone)
 	l.wasFacts, l.wasAudit = l.facts, l.head.Audit
 	l.key, err = db.master.unwrap(l.id, wrapped)
 	return true, err
@@ -124,7 +125,7 @@ func (l *ledger) save() error {
 		return nil // replays only
 	}
 	return l.c.exec(`UPDATE tenet.heads SET text = $1, stats = $2, audit = $3, sleep = $4, facts = $5, staged = $6, tombs = $7, last_at = $8, hash = $9 WHERE scope = $10`,
-		int64(l.head.Text), int64(l.head.Stats), int64(l.head.Audit), int64(l.head.Sleep), int64(l.facts), l.staged, l.tombs, start(l.lastAt), l.hash, l.id)
+		int64(l.head.Text), int64(l.head.Stats), int64(l.head.Audit), int64(l.head.Sleep), int64(l.facts), l.staged, l.tombs, column.Start(l.lastAt), l.hash, l.id)
 }
 
 // apply writes one decision, unless it was written before.
@@ -261,7 +262,7 @@ func (l *ledger) ask(p gate.Plan, replays bool) (*asked, error) {
 		})
 	}
 	if limited(p.Needs) {
-		l.c.ask(selectUsage, []any{l.id, start(later(p.At, l.lastAt))}, func(rs pgx.Rows) error { return scanUsage(rs, &a.usage) })
+		l.c.ask(selectUsage, []any{l.id, column.Start(later(p.At, l.lastAt))}, func(rs pgx.Rows) error { return scanUsage(rs, &a.usage) })
 	}
 	if q := p.Needs.Query.Pace; !q.IsZero() && l.head.Audit >= q.Least() {
 		a.pace = q.Counter()
@@ -324,7 +325,7 @@ func (l *ledger) enter(e tenet.AuditEntry, v tenet.Verdict, content []byte) erro
 	return l.c.exec(`INSERT INTO tenet.trail (scope, seq, ref, actor, why, content, record, replaced, tier, key, label, effect, findings, at)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`,
 		l.id, int64(e.Seq), e.Ref, e.Actor, e.Why, content, string(v.Record), string(v.Replaced), int64(v.Tier), v.Key,
-		int64(v.Label), v.Effect, findings, start(v.At))
+		int64(v.Label), v.Effect, findings, column.Start(v.At))
 }
 
 // link appends the entry to the chain.
@@ -334,7 +335,7 @@ func (l *ledger) link(e tenet.AuditEntry) error {
 		return err
 	}
 	return l.c.exec(`INSERT INTO tenet.chain (scope, seq, action, outcome, codes, ruleset, at, digest, prev, hash) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
-		l.id, int64(e.Seq), e.Action, int64(e.Outcome), codes, e.RuleSet, start(e.At), e.Digest, e.Prev, e.Hash)
+		l.id, int64(e.Seq), e.Action, int64(e.Outcome), codes, e.RuleSet, column.Start(e.At), e.Digest, e.Prev, e.Hash)
 }
 
 func encodeJSON(v any, n int) (string, error) {

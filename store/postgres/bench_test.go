@@ -13,6 +13,7 @@ import (
 
 	"github.com/tenet-memory/tenet"
 	"github.com/tenet-memory/tenet/gate"
+	"github.com/tenet-memory/tenet/store/column"
 )
 
 // sideBySide runs ours and the same by hand in turns, by so many clients at
@@ -127,7 +128,7 @@ func BenchmarkLoadByIdentity(b *testing.B) {
 				}, func(_, i int) error {
 					rs, err := db.pool.Query(ctx, `SELECT `+columns+` FROM tenet.subjects s JOIN tenet.records r ON r.scope = s.scope
 						WHERE s.tenant = $1 AND s.kind = 1 AND s.external_id = $2 AND r.tier = 1 AND r.sys_to = 9223372036854775807 AND r.valid_from <= $3 AND r.valid_to > $3 ORDER BY r.key`,
-						"acme", fmt.Sprint("u", i%64), start(begun.Add(time.Hour)))
+						"acme", fmt.Sprint("u", i%64), column.Start(begun.Add(time.Hour)))
 					if err != nil {
 						return err
 					}
@@ -175,14 +176,14 @@ func BenchmarkRemember(b *testing.B) {
 				{query: `INSERT INTO tenet.records (scope, id, tier, key, value, text, label, origins, seen, session, message, tool_call, speaker, position, valid_from, valid_to, sys_from, sys_to,
 					supersedes, superseded_by, fragment_of, elevates, closed, multi, safety, expires_at, expired, signature, size, digest, seq, closed_seq, expired_seq, added, removed, tenant)
 					VALUES ($1, $2, 1, $3, NULL, $4, 4, $5, 1, '', 'm', '', '', 0, $6, 9223372036854775807, $6, 9223372036854775807, '', '', '', '', '', false, false, 9223372036854775807, false, $4, 60, $7, $8, 0, 0, 0, 0, 'acme')`,
-					args: []any{scope, id, fmt.Sprint("hand.", i), text, origin, start(begun) + audit, blob, audit}},
+					args: []any{scope, id, fmt.Sprint("hand.", i), text, origin, column.Start(begun) + audit, blob, audit}},
 				{query: `INSERT INTO tenet.evidence (scope, record, seq, n, message, session, role, label, excerpt, said_at, digest, tenant) VALUES ($1, $2, $3, 0, 'm', '', 1, 4, $4, 0, $5, 'acme')`,
 					args: []any{scope, id, audit, text, blob}},
 				{query: `INSERT INTO tenet.chain (scope, seq, action, outcome, codes, ruleset, at, digest, prev, hash, tenant) VALUES ($1, $2, 'admit', 1, '', $3, $4, $5, $5, $5, 'acme')`,
-					args: []any{scope, audit, "0123456789abcdef", start(begun) + audit, blob}},
+					args: []any{scope, audit, "0123456789abcdef", column.Start(begun) + audit, blob}},
 				{query: `INSERT INTO tenet.trail (scope, seq, ref, actor, why, content, record, replaced, tier, key, label, effect, findings, at, tenant) VALUES ($1, $2, $3, 'app:test', '', $4, $3, '', 1, $5, 4, '', '', 0, 'acme')`,
 					args: []any{scope, audit, id, blob, fmt.Sprint("hand.", i)}},
-				{query: `UPDATE tenet.heads SET audit = $2, facts = $2, last_at = $3, hash = $4 WHERE scope = $1`, args: []any{scope, audit, start(begun) + audit, blob}},
+				{query: `UPDATE tenet.heads SET audit = $2, facts = $2, last_at = $3, hash = $4 WHERE scope = $1`, args: []any{scope, audit, column.Start(begun) + audit, blob}},
 			} {
 				if _, err := tx.Exec(ctx, s.query, s.args...); err != nil {
 					return err
@@ -229,7 +230,7 @@ func BenchmarkAppend(b *testing.B) {
 				VALUES ($1, $2, $3, $4, 1, '', '', $5, 0, $6, $7, '', false, 4, 'app:test', 0, 'acme')`, scope, sid, length, fmt.Sprint("h", i), text, fmt.Sprint(i), []byte{0}); err != nil {
 				return err
 			}
-			if _, err := tx.Exec(ctx, `UPDATE tenet.sessions SET length = $3, last_at = $4, due_at = $4 WHERE scope = $1 AND sid = $2`, scope, sid, length, start(begun)); err != nil {
+			if _, err := tx.Exec(ctx, `UPDATE tenet.sessions SET length = $3, last_at = $4, due_at = $4 WHERE scope = $1 AND sid = $2`, scope, sid, length, column.Start(begun)); err != nil {
 				return err
 			}
 			return tx.Commit(ctx)

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/tenet-memory/tenet"
+	"github.com/tenet-memory/tenet/store/column"
 )
 
 // Documents implements store.Documents. It goes by the believed records of the
@@ -18,7 +19,7 @@ func (db *DB) Documents(ctx context.Context, scope tenet.Scope, now time.Time, p
 	if err != nil || s.id == 0 {
 		return nil, err
 	}
-	t := start(now)
+	t := column.Start(now)
 	rs, err := s.records(ctx, db.at(scope), `WHERE scope = $1 AND tier = 4 AND key <> '' AND sys_to = 9223372036854775807
 		AND key >= $2 AND key > $3 AND starts_with(key, $2) AND valid_from <= $4 AND valid_to > $4 ORDER BY key LIMIT $5`,
 		s.id, prefix, after, t, limit)

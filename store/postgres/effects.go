@@ -9,6 +9,7 @@ import (
 
 	"github.com/tenet-memory/tenet"
 	"github.com/tenet-memory/tenet/store"
+	"github.com/tenet-memory/tenet/store/column"
 )
 
 const effectColumns = `key, step, state, attempt, payload, outcome, claimed_by, claimed_at, lease_until, settled_at`
@@ -28,8 +29,8 @@ func (r *run) effect(rs pgx.Rows, now time.Time) (effect, error) {
 	if err := rs.Scan(&e.Key, &e.Step, &e.State, &e.Attempt, &e.payload, &outcome, &e.ClaimedBy, &claimed, &until, &settled); err != nil {
 		return e, err
 	}
-	e.ClaimedAt, e.LeaseUntil, e.SettledAt = from(claimed), from(until), from(settled)
-	if e.State == tenet.EffectClaimed && until <= start(now) {
+	e.ClaimedAt, e.LeaseUntil, e.SettledAt = column.From(claimed), column.From(until), column.From(settled)
+	if e.State == tenet.EffectClaimed && until <= column.Start(now) {
 		e.State = tenet.EffectInDoubt
 	}
 	if outcome == nil {
@@ -96,10 +97,10 @@ func (db *DB) Claim(ctx context.Context, scope tenet.Scope, k store.Claim) (e te
 		if old != nil {
 			e.Attempt, e.Step = old.Attempt+1, old.Step
 			return c.exec(`UPDATE tenet.effects SET state = $1, attempt = $2, outcome = NULL, claimed_by = $3, claimed_at = $4, lease_until = $5, settled_at = $6 WHERE sid = $7 AND key = $8 AND scope = $9`,
-				string(e.State), e.Attempt, e.ClaimedBy, start(e.ClaimedAt), start(e.LeaseUntil), int64(noStart), r.sid, k.Key, r.subject.id)
+				string(e.State), e.Attempt, e.ClaimedBy, column.Start(e.ClaimedAt), column.Start(e.LeaseUntil), int64(column.NoStart), r.sid, k.Key, r.subject.id)
 		}
 		return c.exec(`INSERT INTO tenet.effects (scope, sid, `+effectColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, NULL, $8, $9, $10, $11)`,
-			r.subject.id, r.sid, k.Key, e.Step, string(e.State), e.Attempt, payload, e.ClaimedBy, start(e.ClaimedAt), start(e.LeaseUntil), int64(noStart))
+			r.subject.id, r.sid, k.Key, e.Step, string(e.State), e.Attempt, payload, e.ClaimedBy, column.Start(e.ClaimedAt), column.Start(e.LeaseUntil), int64(column.NoStart))
 	})
 	if err != nil {
 		return tenet.Effect{}, false, err
@@ -137,7 +138,7 @@ func (db *DB) Settle(ctx context.Context, scope tenet.Scope, s store.Settle) (e 
 		// A late outcome of an attempt in doubt is welcome: now it is known.
 		e.State, e.Outcome, e.SettledAt = s.State, s.Outcome, tenet.Micros(s.Now)
 		return c.exec(`UPDATE tenet.effects SET state = $1, outcome = $2, settled_at = $3 WHERE sid = $4 AND key = $5 AND scope = $6`,
-			string(e.State), r.key.Seal(s.Outcome, r.about("outcome", r.sid, s.Key)), start(e.SettledAt), r.sid, s.Key, r.subject.id)
+			string(e.State), r.key.Seal(s.Outcome, r.about("outcome", r.sid, s.Key)), column.Start(e.SettledAt), r.sid, s.Key, r.subject.id)
 	})
 	if err != nil {
 		return tenet.Effect{}, err

@@ -16,6 +16,7 @@ import (
 	"github.com/tenet-memory/tenet"
 	"github.com/tenet-memory/tenet/gate"
 	"github.com/tenet-memory/tenet/store"
+	"github.com/tenet-memory/tenet/store/column"
 	"github.com/tenet-memory/tenet/store/erasing"
 )
 
@@ -174,7 +175,7 @@ func (e *erasure) whole(l *ledger) error {
 	gone := func(mark []byte, text uint64) error {
 		e.out.Journal.Gone = append(e.out.Journal.Gone, mark)
 		return e.c.exec(`INSERT INTO tenet.gone (mark, at, text) VALUES ($1, $2, $3) ON CONFLICT (mark) DO UPDATE SET at = greatest(gone.at, excluded.at), text = greatest(gone.text, excluded.text)`,
-			mark, start(entry.At), int64(text))
+			mark, column.Start(entry.At), int64(text))
 	}
 	if err := gone(e.db.master.goneSubject(l.scope), l.head.Text+1); err != nil {
 		return err
@@ -325,9 +326,9 @@ func (e *erasure) keys(scope tenet.Scope) error {
 		rest := slices.DeleteFunc(slices.Clone(k.Subjects), func(s string) bool { return s == name })
 		query, args := `DELETE FROM tenet.keys WHERE id = $1`, []any{k.ID}
 		if !own && !e.plan.Erase.Tenant && len(rest) > 0 {
-			var enc encoder
-			encodeStrings(&enc, rest)
-			query, args = `UPDATE tenet.keys SET subjects = $1 WHERE id = $2`, []any{enc.b, k.ID}
+			var enc column.Encoder
+			column.EncodeStrings(&enc, rest)
+			query, args = `UPDATE tenet.keys SET subjects = $1 WHERE id = $2`, []any{enc.B, k.ID}
 		}
 		n, err := e.c.affect(query, args...)
 		if err != nil {
@@ -354,7 +355,7 @@ func (e *erasure) note() error {
 		return err
 	}
 	return e.c.exec(`INSERT INTO tenet.erasures (id, owner, what, scope, seq, at, state, counts) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
-		e.out.ID, owner, e.out.What, chain, int64(e.out.Seq), start(e.out.At), state, string(counts))
+		e.out.ID, owner, e.out.What, chain, int64(e.out.Seq), column.Start(e.out.At), state, string(counts))
 }
 
 // writing begins an entry of the ledger.
@@ -458,21 +459,10 @@ func (t eraseTx) Each(query string, args []any, row func(erasing.Scan) error) er
 
 // erasing is a subject as the shared part sees it.
 func (db *DB) erasing(s subject, c conn) erasing.Subject {
-	var none encoder
-	encodeStrings[string](&none, nil)
 	return erasing.Subject{
 		Tx: eraseTx{c}, ID: s.id, Scope: s.scope, Key: s.key,
-		Codec: erasing.Codec{
-			Origins: decodeOrigins, EncodeOrigins: encodeOrigins, NoStrings: none.b,
-			Candidate: func(plain []byte, scope tenet.Scope) (tenet.Candidate, error) {
-				d := decoder{b: plain}
-				cand := d.candidate(scope)
-				if d.bad {
-					return cand, d.err()
-				}
-				return cand, nil // what may stand behind it is evidence that it cites
-			},
-			Receipt: decodeReceipt, EncodeReceipt: encodeReceipt, Reads: s.unsealReads, SealReads: s.sealReads,
+		Seals: erasing.Seals{
+			Reads: s.unsealReads, SealReads: s.sealReads,
 			About: s.about, AboutHeld: s.aboutHeld, AboutOnce: aboutOnce,
 		},
 	}

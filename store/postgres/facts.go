@@ -8,6 +8,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/tenet-memory/tenet"
+	"github.com/tenet-memory/tenet/store/column"
 )
 
 // Facts implements store.Reader. What is believed now is kept decoded; one
@@ -20,13 +21,13 @@ func (db *DB) Facts(ctx context.Context, scope tenet.Scope, at tenet.AsOf) ([]te
 	if scope.IsZero() {
 		return nil, invalid(op, "no scope")
 	}
-	t := start(at.Valid)
+	t := column.Start(at.Valid)
 	own := scope.Key()
 	s := subject{scope: scope}
 	names := []any{scope.Tenant(), int64(scope.Subject().Kind()), scope.Subject().ID()}
 	var p position
 	head := reading(selectHead, names, p.scan)
-	set := factSet{from: t, until: noEnd}
+	set := factSet{from: t, until: column.NoEnd}
 	rows := reading(`SELECT `+recordColumns+` FROM tenet.records
 		WHERE scope = (SELECT scope FROM tenet.subjects WHERE tenant = $1 AND kind = $2 AND external_id = $3)
 		AND tier = 1 AND sys_to = 9223372036854775807 AND valid_to > $4`, append(names, t), func(rs pgx.Rows) error {
@@ -36,7 +37,7 @@ func (db *DB) Facts(ctx context.Context, scope tenet.Scope, at tenet.AsOf) ([]te
 		}
 		return err
 	})
-	reset := func() { p, set = position{}, factSet{from: t, until: noEnd} }
+	reset := func() { p, set = position{}, factSet{from: t, until: column.NoEnd} }
 	c := db.at(scope)
 	// With a set at hand the position tells whether it holds; without one, the
 	// two are asked for together.
@@ -50,9 +51,9 @@ func (db *DB) Facts(ctx context.Context, scope tenet.Scope, at tenet.AsOf) ([]te
 	if err != nil || p.id == 0 {
 		return nil, failure(op, err)
 	}
-	if !at.Known.IsZero() && start(at.Known) < p.lastAt {
+	if !at.Known.IsZero() && column.Start(at.Known) < p.lastAt {
 		rs, err := s.records(ctx, c, `WHERE scope = $1 AND tier = 1 AND key <> '' AND sys_from <= $2 AND sys_to > $2 AND valid_from <= $3 AND valid_to > $3`,
-			p.id, start(at.Known), t)
+			p.id, column.Start(at.Known), t)
 		if err != nil {
 			return nil, failure(op, err)
 		}
@@ -82,11 +83,11 @@ func (s subject) scanFact(rs pgx.Rows, own string, set *factSet, t int64) (*tene
 	if err != nil {
 		return nil, err
 	}
-	if begins := start(r.Valid.From); begins > t {
+	if begins := column.Start(r.Valid.From); begins > t {
 		set.until = min(set.until, begins)
 		return nil, nil
 	}
-	set.until = min(set.until, end(r.Valid.To))
+	set.until = min(set.until, column.End(r.Valid.To))
 	return &r, nil
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/tenet-memory/tenet"
 	"github.com/tenet-memory/tenet/gate"
+	"github.com/tenet-memory/tenet/store/column"
 )
 
 // Digests under the master key, of what no table may name.
@@ -27,21 +28,6 @@ func (k masterKey) author(tenant, who string) []byte {
 
 func (k masterKey) owner(tenant string) []byte { return k.keyed("owner", []byte(tenant)) }
 
-// since and micros write a time that may be none as 0.
-func since(n int64) time.Time {
-	if n == 0 {
-		return time.Time{}
-	}
-	return from(n)
-}
-
-func micros(t time.Time) int64 {
-	if t.IsZero() {
-		return 0
-	}
-	return t.UnixMicro()
-}
-
 // goneAt is when a subject of this name was erased, and where the Text
 // positions of the next one begin; zero when none was.
 func (db *DB) goneAt(c conn, scope tenet.Scope) (time.Time, int64, error) {
@@ -58,7 +44,7 @@ func goneMark(ctx context.Context, c conn, mark []byte) (time.Time, int64, error
 	if errors.Is(err, pgx.ErrNoRows) {
 		return time.Time{}, 0, nil
 	}
-	return since(at), text, err
+	return column.Since(at), text, err
 }
 
 // comeBack enters a subject that was erased again, when the decision is about

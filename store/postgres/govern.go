@@ -11,6 +11,7 @@ import (
 
 	"github.com/tenet-memory/tenet"
 	"github.com/tenet-memory/tenet/store"
+	"github.com/tenet-memory/tenet/store/column"
 )
 
 var (
@@ -30,7 +31,7 @@ func (db *DB) AgedOut(ctx context.Context, now time.Time, limit int) ([]store.Ag
 	}
 	var found []owned
 	if err := db.worker().each(ctx, `SELECT tenant, scope, seq, expires_at FROM tenet.held WHERE kept AND expires_at <= $1 ORDER BY scope, seq LIMIT $2`,
-		[]any{end(now), limit}, func(rs pgx.Rows) error {
+		[]any{column.End(now), limit}, func(rs pgx.Rows) error {
 			var o owned
 			err := rs.Scan(&o.tenant, &o.scope, &o.seq, &o.expires)
 			found = append(found, o)
@@ -43,7 +44,7 @@ func (db *DB) AgedOut(ctx context.Context, now time.Time, limit int) ([]store.Ag
 		var kind int64
 		var id string
 		a := store.AgedOut{}
-		a.ExpiresAt = from(o.expires)
+		a.ExpiresAt = column.From(o.expires)
 		err := db.in(o.tenant).row(ctx, `SELECT s.kind, s.external_id, t.ref FROM tenet.subjects s JOIN tenet.trail t ON t.scope = s.scope
 			WHERE s.scope = $1 AND t.seq = $2`, []any{o.scope, o.seq}, &kind, &id, &a.Candidate)
 		if errors.Is(err, pgx.ErrNoRows) {
@@ -175,11 +176,11 @@ func (db *DB) ServedWith(ctx context.Context, tenant string, ids []tenet.RecordI
 		if err := rs.Scan(&kind, &id, &session, &at, &body); err != nil {
 			return err
 		}
-		r, err := decodeReceipt(body)
+		r, err := column.DecodeReceipt(body)
 		if err != nil {
 			return err
 		}
-		r.Session, r.At = tenet.SessionID(session), from(at)
+		r.Session, r.At = tenet.SessionID(session), column.From(at)
 		for _, rec := range append(r.Facts, r.Recalled...) {
 			if wanted[rec] {
 				scope, err := scopeOf(tenant, kind, id)

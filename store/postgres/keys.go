@@ -8,6 +8,7 @@ import (
 
 	"github.com/tenet-memory/tenet"
 	"github.com/tenet-memory/tenet/gate"
+	"github.com/tenet-memory/tenet/store/column"
 )
 
 const keyColumns = `id, tenant, kind, name, subjects, owns, hash, created_at, expires_at, revoked_at`
@@ -19,15 +20,15 @@ func scanKey(rs pgx.Rows) (tenet.Key, error) {
 	if err := rs.Scan(&k.ID, &k.Tenant, &k.Kind, &k.Name, &subjects, &owns, &k.Hash, &created, &expires, &revoked); err != nil {
 		return k, err
 	}
-	k.CreatedAt, k.ExpiresAt, k.RevokedAt = from(created), from(expires), from(revoked)
-	d := decoder{b: subjects}
-	k.Subjects = decodeStrings[string](&d)
-	if err := d.err(); err != nil {
+	k.CreatedAt, k.ExpiresAt, k.RevokedAt = column.From(created), column.From(expires), column.From(revoked)
+	d := column.Decoder{B: subjects}
+	k.Subjects = column.DecodeStrings[string](&d)
+	if err := d.Err(); err != nil {
 		return k, err
 	}
-	d = decoder{b: owns}
-	k.Owns = decodeStrings[string](&d)
-	return k, d.err()
+	d = column.Decoder{B: owns}
+	k.Owns = column.DecodeStrings[string](&d)
+	return k, d.Err()
 }
 
 // access makes the key of an Access decision, or writes what the decision is
@@ -39,25 +40,25 @@ func (w *writing) access(k *tenet.Key, what gate.KeyChange) error {
 	// Another tenant's key cannot be seen, but its id is taken.
 	taken := conflict("key", "the id, or the hash, is another key's")
 	if what == gate.KeyMade {
-		var subjects, owns encoder
-		encodeStrings(&subjects, k.Subjects)
-		encodeStrings(&owns, k.Owns)
+		var subjects, owns column.Encoder
+		column.EncodeStrings(&subjects, k.Subjects)
+		column.EncodeStrings(&owns, k.Owns)
 		return w.c.claim(taken, `INSERT INTO tenet.keys (`+keyColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
-			k.ID, k.Tenant, int64(k.Kind), k.Name, subjects.b, owns.b, k.Hash, start(k.CreatedAt), end(k.ExpiresAt), end(k.RevokedAt))
+			k.ID, k.Tenant, int64(k.Kind), k.Name, subjects.B, owns.B, k.Hash, column.Start(k.CreatedAt), column.End(k.ExpiresAt), column.End(k.RevokedAt))
 	}
-	n, err := w.c.affect(`SELECT 1 FROM tenet.keys WHERE id = $1 AND tenant = $2 AND revoked_at = $3 FOR UPDATE`, k.ID, k.Tenant, int64(noEnd))
+	n, err := w.c.affect(`SELECT 1 FROM tenet.keys WHERE id = $1 AND tenant = $2 AND revoked_at = $3 FOR UPDATE`, k.ID, k.Tenant, int64(column.NoEnd))
 	switch {
 	case err != nil:
 		return err
 	case n == 0:
 		return conflict("key", "no such key, or it is revoked")
 	}
-	set, value := `expires_at`, any(end(k.ExpiresAt))
+	set, value := `expires_at`, any(column.End(k.ExpiresAt))
 	switch what {
 	case gate.KeyRotated:
 		set, value = `hash`, k.Hash
 	case gate.KeyRevoked:
-		set, value = `revoked_at`, end(k.RevokedAt)
+		set, value = `revoked_at`, column.End(k.RevokedAt)
 	}
 	return w.c.claim(taken, `UPDATE tenet.keys SET `+set+` = $1 WHERE id = $2`, value, k.ID)
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/tenet-memory/tenet"
 	"github.com/tenet-memory/tenet/gate"
 	"github.com/tenet-memory/tenet/store"
+	"github.com/tenet-memory/tenet/store/column"
 )
 
 const recordColumns = `id, tier, key, value, text, label, origins, agreed, seen, session, message, tool_call, speaker, position,
@@ -36,14 +37,14 @@ func (s subject) scan(rs pgx.Rows, own string, also ...any) (tenet.Record, error
 	if len(value) > 0 {
 		r.Value = value
 	}
-	r.Valid = tenet.Interval{From: from(validFrom), To: from(validTo)}
-	r.Known = tenet.Interval{From: from(knownFrom), To: from(knownTo)}
-	r.ExpiresAt = from(expires)
+	r.Valid = tenet.Interval{From: column.From(validFrom), To: column.From(validTo)}
+	r.Known = tenet.Interval{From: column.From(knownFrom), To: column.From(knownTo)}
+	r.ExpiresAt = column.From(expires)
 	var err error
-	if r.Origins, err = decodeOrigins(origins, own); err != nil {
+	if r.Origins, err = column.DecodeOrigins(origins, own); err != nil {
 		return r, err
 	}
-	more, err := decodeOrigins(agreed, own)
+	more, err := column.DecodeOrigins(agreed, own)
 	r.Origins = append(r.Origins, more...)
 	return r, err
 }
@@ -179,7 +180,7 @@ func (db *DB) State(ctx context.Context, scope tenet.Scope, q gate.Query, now ti
 	if err != nil {
 		return gate.State{Now: now}, err
 	}
-	st, err := subject{scope: scope, id: p.id}.state(ctx, db.at(scope), q, later(now, from(p.lastAt)))
+	st, err := subject{scope: scope, id: p.id}.state(ctx, db.at(scope), q, later(now, column.From(p.lastAt)))
 	if err == nil && !q.Pace.IsZero() {
 		n := q.Pace.Counter()
 		err = db.at(scope).each(ctx, selectPace, subject{id: p.id}.paceArgs(q.Pace, st.Now), func(rs pgx.Rows) error { return scanPace(rs, n) })
@@ -204,7 +205,7 @@ func (s subject) state(ctx context.Context, c conn, q gate.Query, now time.Time)
 		}
 	}
 	st.Now = now
-	err = c.each(ctx, selectUsage, []any{s.id, start(now)}, func(rs pgx.Rows) error { return scanUsage(rs, &st.Usage) })
+	err = c.each(ctx, selectUsage, []any{s.id, column.Start(now)}, func(rs pgx.Rows) error { return scanUsage(rs, &st.Usage) })
 	return st, err
 }
 
@@ -221,7 +222,7 @@ func later(a, b time.Time) time.Time {
 // that is nothing.
 func (s subject) believed(q gate.Query) (string, []any) {
 	const open = ` AND sys_to = 9223372036854775807 AND valid_to > $%d`
-	since := start(q.Since)
+	since := column.Start(q.Since)
 	switch {
 	case q.Tier == 0:
 	case q.Key != "" && q.Signature != "":
@@ -299,7 +300,7 @@ func (db *DB) Due(ctx context.Context, now time.Time, limit int) ([]tenet.Record
 		return nil, invalid(op, "a negative limit")
 	}
 	out, err := db.gather(ctx, `SELECT tenant, scope, id FROM tenet.records
-		WHERE expires_at <= $1 AND expires_at < 9223372036854775807 AND NOT expired ORDER BY expires_at, id LIMIT $2`, end(now), limit)
+		WHERE expires_at <= $1 AND expires_at < 9223372036854775807 AND NOT expired ORDER BY expires_at, id LIMIT $2`, column.End(now), limit)
 	return out, failure(op, err)
 }
 

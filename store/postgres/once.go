@@ -12,6 +12,7 @@ import (
 
 	"github.com/tenet-memory/tenet"
 	"github.com/tenet-memory/tenet/store"
+	"github.com/tenet-memory/tenet/store/column"
 )
 
 // mutate is write for a mutation of one scope that its caller may have asked
@@ -68,7 +69,7 @@ func (db *DB) recorded(ctx context.Context, c conn, o *store.Once) (*store.Repla
 		return nil, nil
 	case err != nil:
 		return nil, err
-	case expires <= start(o.Now):
+	case expires <= column.Start(o.Now):
 		return nil, nil
 	case !hmac.Equal(fingerprint, db.keyed("once fingerprint", o.Fingerprint)):
 		return nil, &tenet.Error{Kind: tenet.Conflict, Op: "once", Code: store.CodeOncePayload, Reason: "the key was used for another request"}
@@ -95,13 +96,13 @@ func (db *DB) record(c conn, op string, scope tenet.Scope, o *store.Once, result
 	}
 	// Each record takes two of the expired along: the table stays bounded
 	// without a sweep of its own.
-	if err := c.exec(`DELETE FROM tenet.once WHERE id IN (SELECT id FROM tenet.once WHERE expires_at <= $1 LIMIT 2)`, start(o.Now)); err != nil {
+	if err := c.exec(`DELETE FROM tenet.once WHERE id IN (SELECT id FROM tenet.once WHERE expires_at <= $1 LIMIT 2)`, column.Start(o.Now)); err != nil {
 		return err
 	}
 	id := db.onceID(o)
 	return c.exec(`INSERT INTO tenet.once (id, scope, fingerprint, answer, expires_at) VALUES ($1, $2, $3, $4, $5)
 		ON CONFLICT (id) DO UPDATE SET scope = excluded.scope, fingerprint = excluded.fingerprint, answer = excluded.answer, expires_at = excluded.expires_at`,
-		id, sub.id, db.keyed("once fingerprint", o.Fingerprint), sub.key.Seal(answer, aboutOnce(id)), start(o.ExpiresAt))
+		id, sub.id, db.keyed("once fingerprint", o.Fingerprint), sub.key.Seal(answer, aboutOnce(id)), column.Start(o.ExpiresAt))
 }
 
 func aboutOnce(id []byte) string { return "once/" + string(id) }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/tenet-memory/tenet"
 	"github.com/tenet-memory/tenet/gate"
+	"github.com/tenet-memory/tenet/store/column"
 )
 
 func TestOpenRefuses(t *testing.T) {
@@ -126,7 +127,7 @@ func TestPlansTouchOnePart(t *testing.T) {
 		query string
 		args  []any
 	}{
-		"facts":    {`SELECT ` + recordColumns + ` FROM tenet.records WHERE scope = $1 AND tier = 1 AND sys_to = 9223372036854775807 AND valid_to > $2`, []any{s.id, start(begun)}},
+		"facts":    {`SELECT ` + recordColumns + ` FROM tenet.records WHERE scope = $1 AND tier = 1 AND sys_to = 9223372036854775807 AND valid_to > $2`, []any{s.id, column.Start(begun)}},
 		"record":   {`SELECT ` + recordColumns + ` FROM tenet.records WHERE scope = $1 AND id = $2`, []any{s.id, "acme-1"}},
 		"messages": {`SELECT ` + messageColumns + ` FROM tenet.messages WHERE scope = $1 AND sid = $2 AND seq > $3 ORDER BY seq LIMIT $4`, []any{s.id, int64(1), int64(0), 20}},
 		"head": {`SELECT h.text FROM tenet.subjects s JOIN tenet.heads h ON h.scope = s.scope WHERE s.tenant = $1 AND s.kind = $2 AND s.external_id = $3`,

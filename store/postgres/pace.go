@@ -6,6 +6,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/tenet-memory/tenet/gate"
+	"github.com/tenet-memory/tenet/store/column"
 )
 
 // selectPace reads what was judged in the scope's last minute, by a principal
@@ -19,7 +20,7 @@ const selectPace = `SELECT t.actor, t.key, t.tier, t.label, c.outcome, c.codes F
 	ORDER BY c.seq DESC`
 
 func (s subject) paceArgs(q gate.PaceQuery, now time.Time) []any {
-	return []any{s.id, start(now.Add(-gate.PaceWindow)), q.Actor, q.Key}
+	return []any{s.id, column.Start(now.Add(-gate.PaceWindow)), q.Actor, q.Key}
 }
 
 func scanPace(rs pgx.Rows, n *gate.Counter) error {

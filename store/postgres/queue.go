@@ -9,6 +9,7 @@ import (
 
 	"github.com/tenet-memory/tenet"
 	"github.com/tenet-memory/tenet/store"
+	"github.com/tenet-memory/tenet/store/column"
 )
 
 // Lease implements store.Queue. Whose turn it is the worker's role sees; what
@@ -35,7 +36,7 @@ func (db *DB) Lease(ctx context.Context, r store.LeaseRequest) (*store.Lease, er
 		}
 		s.fence++
 		if err := c.exec(`UPDATE tenet.sessions SET worker = $1, fence = $2, lease_until = $3 WHERE scope = $4 AND sid = $5`,
-			r.Worker, int64(s.fence), start(r.Until), s.subject.id, s.sid); err != nil {
+			r.Worker, int64(s.fence), column.Start(r.Until), s.subject.id, s.sid); err != nil {
 			return err
 		}
 		l := store.Lease{Session: s.Session, Worker: r.Worker, Fence: s.fence, Until: tenet.Micros(r.Until)}
@@ -71,7 +72,7 @@ func (db *DB) due(c conn, op string, now time.Time) (conn, *session, error) {
 	var tenant string
 	var scope, sid int64
 	err := c.row(bg, `SELECT tenant, scope, sid FROM tenet.sessions WHERE due_at <= $1 AND due_at < 9223372036854775807 AND (worker = '' OR lease_until <= $1)
-		ORDER BY due_at, created_at, sid LIMIT 1 FOR UPDATE SKIP LOCKED`, []any{start(now)}, &tenant, &scope, &sid)
+		ORDER BY due_at, created_at, sid LIMIT 1 FOR UPDATE SKIP LOCKED`, []any{column.Start(now)}, &tenant, &scope, &sid)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return c, nil, nil
 	}
@@ -106,18 +107,18 @@ func (db *DB) Ack(ctx context.Context, l store.Lease, a store.Ack) error {
 				return err
 			}
 		}
-		due := end(s.DueAt)
+		due := column.End(s.DueAt)
 		if a.Park {
-			due = noEnd
+			due = column.NoEnd
 		} else if !a.NextDue.IsZero() {
-			due = start(a.NextDue)
+			due = column.Start(a.NextDue)
 		} else if a.Cursor == s.Length {
 			left, err := s.proposals(c)
 			if err != nil {
 				return err
 			}
 			if !left {
-				due = noEnd
+				due = column.NoEnd
 			}
 		}
 		attempts := s.Attempts + 1
@@ -125,7 +126,7 @@ func (db *DB) Ack(ctx context.Context, l store.Lease, a store.Ack) error {
 			attempts = 0
 		}
 		return c.exec(`UPDATE tenet.sessions SET consolidated = $1, due_at = $2, attempts = $3, last_code = $4, worker = '', lease_until = $5 WHERE sid = $6 AND scope = $7`,
-			a.Cursor, due, attempts, string(a.Code), int64(noStart), s.sid, s.subject.id)
+			a.Cursor, due, attempts, string(a.Code), int64(column.NoStart), s.sid, s.subject.id)
 	})
 }
 
@@ -152,7 +153,7 @@ func (db *DB) Sweep(ctx context.Context, now time.Time) (int, error) {
 	for {
 		var found []owned
 		if err := db.worker().each(ctx, `SELECT tenant, scope, sid FROM tenet.sessions WHERE expires_at <= $1 AND expires_at < 9223372036854775807
-			AND (scope, sid) > ($2, $3) ORDER BY scope, sid LIMIT $4`, []any{start(now), after.scope, after.sid, swept}, func(rs pgx.Rows) error {
+			AND (scope, sid) > ($2, $3) ORDER BY scope, sid LIMIT $4`, []any{column.Start(now), after.scope, after.sid, swept}, func(rs pgx.Rows) error {
 			var o owned
 			err := rs.Scan(&o.tenant, &o.scope, &o.sid)
 			found = append(found, o)
@@ -163,7 +164,7 @@ func (db *DB) Sweep(ctx context.Context, now time.Time) (int, error) {
 		for _, o := range found {
 			var n int64
 			if err := db.write(ctx, op, o.tenant, func(c conn) (err error) {
-				n, err = sweep(c, start(now), o.scope, o.sid)
+				n, err = sweep(c, column.Start(now), o.scope, o.sid)
 				return err
 			}); err != nil {
 				return gone, err
@@ -177,7 +178,7 @@ func (db *DB) Sweep(ctx context.Context, now time.Time) (int, error) {
 	}
 	var tenants []string
 	if err := db.worker().each(ctx, `SELECT DISTINCT tenant FROM tenet.blobs WHERE expires_at <= $1 AND expires_at < 9223372036854775807`,
-		[]any{start(now)}, func(rs pgx.Rows) error {
+		[]any{column.Start(now)}, func(rs pgx.Rows) error {
 			var t string
 			err := rs.Scan(&t)
 			tenants = append(tenants, t)
@@ -187,7 +188,7 @@ func (db *DB) Sweep(ctx context.Context, now time.Time) (int, error) {
 	}
 	for _, t := range tenants {
 		if err := db.write(ctx, op, t, func(c conn) error {
-			return c.exec(`DELETE FROM tenet.blobs WHERE expires_at <= $1 AND expires_at < 9223372036854775807`, start(now))
+			return c.exec(`DELETE FROM tenet.blobs WHERE expires_at <= $1 AND expires_at < 9223372036854775807`, column.Start(now))
 		}); err != nil {
 			return gone, err
 		}
@@ -206,7 +207,7 @@ func sweep(c conn, now, scope, sid int64) (gone int64, err error) {
 	if err != nil {
 		return 0, err
 	}
-	if ended == noStart {
+	if ended == column.NoStart {
 		ended = now
 	}
 	s := session{subject: subject{id: scope}, sid: sid}
@@ -214,7 +215,7 @@ func sweep(c conn, now, scope, sid int64) (gone int64, err error) {
 	if err != nil {
 		return 0, err
 	}
-	if (cursor < length || waits) && tries > 0 && due == noEnd { // parked
+	if (cursor < length || waits) && tries > 0 && due == column.NoEnd { // parked
 		return 0, nil
 	}
 	if cursor < length || waits { // not yet consolidated: it stays, and becomes due

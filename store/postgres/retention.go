@@ -11,6 +11,7 @@ import (
 	"github.com/tenet-memory/tenet"
 	"github.com/tenet-memory/tenet/gate"
 	"github.com/tenet-memory/tenet/store"
+	"github.com/tenet-memory/tenet/store/column"
 )
 
 var (
@@ -36,7 +37,7 @@ func (w *writing) retain(p gate.Plan) error {
 				return err
 			}
 			if err := w.c.exec(`INSERT INTO tenet.outcomes (scope, seq, record, success, at) VALUES ($1, $2, $3, $4, $5)`,
-				w.id, int64(w.seq), string(id), t.Success, start(w.at)); err != nil {
+				w.id, int64(w.seq), string(id), t.Success, column.Start(w.at)); err != nil {
 				return err
 			}
 		}
@@ -48,7 +49,7 @@ func (w *writing) retain(p gate.Plan) error {
 			return err
 		}
 		if err := w.c.exec(`INSERT INTO tenet.retention (scope, seq, record, dormant, pinned, low_since, served_at) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
-			w.id, int64(w.seq), string(r.Record), r.Dormant, r.Pinned, start(r.LowSince), start(r.ServedAt)); err != nil {
+			w.id, int64(w.seq), string(r.Record), r.Dormant, r.Pinned, column.Start(r.LowSince), column.Start(r.ServedAt)); err != nil {
 			return err
 		}
 	}
@@ -111,7 +112,7 @@ func (db *DB) Uses(ctx context.Context, scope tenet.Scope, halfLife time.Duratio
 			if u == nil {
 				return nil
 			}
-			t := from(when)
+			t := column.From(when)
 			n := math.Exp2(-float64(max(0, now.Sub(t))) / float64(halfLife))
 			if success {
 				u.Success += n
@@ -134,7 +135,7 @@ func (db *DB) Uses(ctx context.Context, scope tenet.Scope, halfLife time.Duratio
 				return err
 			}
 			if u := at[id]; u != nil {
-				u.Dormant, u.Pinned, u.LowSince, u.ServedAt = dormant, pinned, from(low), from(served)
+				u.Dormant, u.Pinned, u.LowSince, u.ServedAt = dormant, pinned, column.From(low), column.From(served)
 			}
 			return nil
 		})
@@ -157,7 +158,7 @@ func (db *DB) Unswept(ctx context.Context, since time.Time, limit int) ([]tenet.
 	}
 	var found []owned
 	if err := db.worker().each(ctx, `SELECT tenant, scope FROM tenet.heads WHERE swept_at < $1 AND text > 0 ORDER BY swept_at, scope LIMIT $2`,
-		[]any{start(since), limit}, func(rs pgx.Rows) error {
+		[]any{column.Start(since), limit}, func(rs pgx.Rows) error {
 			var o owned
 			err := rs.Scan(&o.tenant, &o.scope)
 			found = append(found, o)
@@ -186,7 +187,7 @@ func (db *DB) Swept(ctx context.Context, scope tenet.Scope, at time.Time) error 
 	}
 	return db.write(ctx, op, scope.Tenant(), func(c conn) error {
 		return c.exec(`UPDATE tenet.heads SET swept_at = $1 WHERE scope = (SELECT scope FROM tenet.subjects WHERE tenant = $2 AND kind = $3 AND external_id = $4)`,
-			start(at), scope.Tenant(), int64(scope.Subject().Kind()), scope.Subject().ID())
+			column.Start(at), scope.Tenant(), int64(scope.Subject().Kind()), scope.Subject().ID())
 	})
 }
 
@@ -198,15 +199,15 @@ func (db *DB) Served(ctx context.Context, scope tenet.Scope, since time.Time) (m
 		return nil, err
 	}
 	out := map[tenet.RecordID]time.Time{}
-	err = db.at(scope).each(ctx, `SELECT at, body FROM tenet.receipts WHERE scope = $1 AND at >= $2 ORDER BY at`, []any{s.id, start(since)}, func(rs pgx.Rows) error {
+	err = db.at(scope).each(ctx, `SELECT at, body FROM tenet.receipts WHERE scope = $1 AND at >= $2 ORDER BY at`, []any{s.id, column.Start(since)}, func(rs pgx.Rows) error {
 		var at int64
 		var body []byte
 		if err := rs.Scan(&at, &body); err != nil {
 			return err
 		}
-		r, err := decodeReceipt(body)
+		r, err := column.DecodeReceipt(body)
 		for _, id := range r.Recalled {
-			out[id] = from(at)
+			out[id] = column.From(at)
 		}
 		return err
 	})
@@ -244,7 +245,7 @@ func (v *verifier) retained() error {
 		if err := rs.Scan(&seq, &r.Record, &r.Dormant, &r.Pinned, &low, &served); err != nil {
 			return err
 		}
-		r.LowSince, r.ServedAt = from(low), from(served)
+		r.LowSince, r.ServedAt = column.From(low), column.From(served)
 		w := v.of(seq)
 		w.Rests = append(w.Rests, r)
 		return nil

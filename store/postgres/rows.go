@@ -11,6 +11,7 @@ import (
 	"github.com/tenet-memory/tenet"
 	"github.com/tenet-memory/tenet/gate"
 	"github.com/tenet-memory/tenet/store"
+	"github.com/tenet-memory/tenet/store/column"
 )
 
 // writing is one decision on its way into rows, gathering their digests.
@@ -90,7 +91,7 @@ func (w *writing) close(c gate.Close) error {
 		removed = CASE WHEN tier <> 1 AND removed = 0 THEN $5::bigint ELSE removed END
 		WHERE scope = $6 AND id = $7 AND sys_to = 9223372036854775807
 		RETURNING CASE WHEN removed IN (0, $5::bigint) THEN tier ELSE 0 END`,
-		[]any{start(w.at), string(c.Reason), string(c.By), int64(w.seq), int64(w.pos), w.id, string(c.Record)}, &tier)
+		[]any{column.Start(w.at), string(c.Reason), string(c.By), int64(w.seq), int64(w.pos), w.id, string(c.Record)}, &tier)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return w.missing(c.Record, "the record is closed already")
 	}
@@ -134,9 +135,9 @@ func (w *writing) insert(r tenet.Record) error {
 			supersedes, superseded_by, fragment_of, elevates, closed, multi, safety, expires_at, expired, signature,
 			size, digest, seq, closed_seq, expired_seq, added, removed)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, 9223372036854775807, $18, '', $19, $20, '', $21, $22, $23, $24, $25, $26, $27, $28, 0, 0, $29, 0)`,
-		w.id, string(r.ID), int64(r.Tier), r.Key, []byte(r.Value), r.Text, int64(r.Label), encodeOrigins(r.Origins, w.scope.Key()), int64(r.Seen),
-		string(r.Session), string(r.Message), r.ToolCall, r.Speaker, r.Position, start(r.Valid.From), end(r.Valid.To), start(w.at),
-		string(r.Supersedes), string(r.FragmentOf), string(r.Elevates), r.Multi, r.Safety, end(r.ExpiresAt), r.Expired, r.Signature,
+		w.id, string(r.ID), int64(r.Tier), r.Key, []byte(r.Value), r.Text, int64(r.Label), column.EncodeOrigins(r.Origins, w.scope.Key()), int64(r.Seen),
+		string(r.Session), string(r.Message), r.ToolCall, r.Speaker, r.Position, column.Start(r.Valid.From), column.End(r.Valid.To), column.Start(w.at),
+		string(r.Supersedes), string(r.FragmentOf), string(r.Elevates), r.Multi, r.Safety, column.End(r.ExpiresAt), r.Expired, r.Signature,
 		int64(r.RenderedSize()), digest, int64(w.seq), int64(added)); err != nil {
 		return err
 	}
@@ -154,7 +155,7 @@ func (w *writing) keep(record tenet.RecordID, n int, e tenet.Evidence) error {
 	w.Written.Evidence = append(w.Written.Evidence, digest)
 	return w.c.exec(`INSERT INTO tenet.evidence (scope, record, seq, n, message, session, role, label, excerpt, said_at, digest)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
-		w.id, string(record), int64(w.seq), n, string(e.Message), string(e.Session), int64(e.Role), int64(e.Label), e.Excerpt, start(e.SaidAt), digest)
+		w.id, string(record), int64(w.seq), n, string(e.Message), string(e.Session), int64(e.Role), int64(e.Label), e.Excerpt, column.Start(e.SaidAt), digest)
 }
 
 // agree adds the origins that are new to the record. Each agreement that
@@ -171,17 +172,17 @@ func (w *writing) agree(a gate.Agreement) error {
 	if err != nil {
 		return err
 	}
-	known, err := decodeOrigins(base, own)
+	known, err := column.DecodeOrigins(base, own)
 	if err != nil {
 		return err
 	}
-	agreed, err := decodeOrigins(more, own)
+	agreed, err := column.DecodeOrigins(more, own)
 	if err != nil {
 		return err
 	}
 	if grown := union(known, agreed, a.Origins); len(grown) > len(agreed) {
 		if err := w.c.exec(`UPDATE tenet.records SET agreed = $1, seen = seen + 1 WHERE scope = $2 AND id = $3`,
-			encodeOrigins(grown, own), w.id, string(a.Record)); err != nil {
+			column.EncodeOrigins(grown, own), w.id, string(a.Record)); err != nil {
 			return err
 		}
 	}
@@ -191,7 +192,7 @@ func (w *writing) agree(a gate.Agreement) error {
 	}
 	w.Agreed = &a
 	return w.c.exec(`INSERT INTO tenet.corroborations (scope, seq, record, origins) VALUES ($1, $2, $3, $4)`,
-		w.id, int64(w.seq), string(a.Record), encodeOrigins(a.Origins, own))
+		w.id, int64(w.seq), string(a.Record), column.EncodeOrigins(a.Origins, own))
 }
 
 // union is agreed with those of more that are new to it and to known.
@@ -217,7 +218,7 @@ func (w *writing) hold(p gate.Plan) error {
 		}
 	}
 	return w.c.exec(`INSERT INTO tenet.held (scope, seq, state, settled_seq, expires_at, sealed) VALUES ($1, $2, $3, 0, $4, $5)`,
-		w.id, int64(w.seq), string(p.Hold.State), end(p.Hold.ExpiresAt), w.seal(c, w.aboutHeld(int64(w.seq), p.Ref, end(p.Hold.ExpiresAt))))
+		w.id, int64(w.seq), string(p.Hold.State), column.End(p.Hold.ExpiresAt), w.seal(c, w.aboutHeld(int64(w.seq), p.Ref, column.End(p.Hold.ExpiresAt))))
 }
 
 func (w *writing) settle(s gate.Settlement) error {
@@ -323,7 +324,7 @@ func (w *writing) expire(ids []tenet.RecordID) error {
 		if err := w.unplace(id); err != nil {
 			return err
 		}
-		if r.Origins, err = decodeOrigins(origins, w.scope.Key()); err != nil {
+		if r.Origins, err = column.DecodeOrigins(origins, w.scope.Key()); err != nil {
 			return err
 		}
 		w.wrote(r.ID, store.RecordDigest(w.key, r))

@@ -10,6 +10,7 @@ import (
 
 	"github.com/tenet-memory/tenet"
 	"github.com/tenet-memory/tenet/store"
+	"github.com/tenet-memory/tenet/store/column"
 )
 
 // run is a session as its workers see it.
@@ -59,7 +60,7 @@ func (db *DB) run(ctx context.Context, c conn, op string, scope tenet.Scope, id 
 	if err != nil {
 		return nil, err
 	}
-	r.ended = ended != noStart
+	r.ended = ended != column.NoStart
 	r.key, err = db.master.unwrap(r.subject.id, wrapped)
 	return r, err
 }
@@ -90,7 +91,7 @@ func (db *DB) Hold(ctx context.Context, scope tenet.Scope, id tenet.SessionID, h
 			return err
 		}
 		mine := store.HolderDigest(r.key, holder)
-		runs := r.until > start(now)
+		runs := r.until > column.Start(now)
 		fence = r.fence
 		switch {
 		case runs && !bytes.Equal(mine, r.holder):
@@ -99,7 +100,7 @@ func (db *DB) Hold(ctx context.Context, scope tenet.Scope, id tenet.SessionID, h
 			fence++
 		}
 		return c.exec(`INSERT INTO tenet.holds (sid, scope, holder, fence, until) VALUES ($1, $2, $3, $4, $5)
-			ON CONFLICT (scope, sid) DO UPDATE SET holder = excluded.holder, fence = excluded.fence, until = excluded.until`, r.sid, r.subject.id, mine, int64(fence), start(until))
+			ON CONFLICT (scope, sid) DO UPDATE SET holder = excluded.holder, fence = excluded.fence, until = excluded.until`, r.sid, r.subject.id, mine, int64(fence), column.Start(until))
 	})
 	return fence, err
 }
@@ -133,7 +134,7 @@ func (db *DB) PutCheckpoint(ctx context.Context, scope tenet.Scope, k tenet.Chec
 			return conflict(op, "the run stands elsewhere: read its newest checkpoint")
 		}
 		if err := c.exec(`INSERT INTO tenet.checkpoints (scope, sid, version, step, position, at, content, sealed) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
-			r.subject.id, r.sid, k.Version, k.Step, k.Position, start(k.At), content, r.key.Seal(encodeCheckpoint(k), r.about("checkpoint", r.sid, ""))); err != nil {
+			r.subject.id, r.sid, k.Version, k.Step, k.Position, column.Start(k.At), content, r.key.Seal(column.EncodeCheckpoint(k), r.about("checkpoint", r.sid, ""))); err != nil {
 			return err
 		}
 		if k.Version <= int64(keep) {
@@ -141,40 +142,6 @@ func (db *DB) PutCheckpoint(ctx context.Context, scope tenet.Scope, k tenet.Chec
 		}
 		return c.exec(`DELETE FROM tenet.checkpoints WHERE scope = $1 AND sid = $2 AND version <= $3`, r.subject.id, r.sid, k.Version-int64(keep))
 	})
-}
-
-func encodeCheckpoint(k tenet.Checkpoint) []byte {
-	e := encoder{make([]byte, 0, len(k.State)+256)}
-	e.num(1) // the form's version
-	e.str(string(k.State))
-	e.str(k.By)
-	e.num(int64(len(k.Done)))
-	for _, s := range k.Done {
-		e.str(s.Name)
-		e.str(string(s.Outcome))
-	}
-	encodeStrings(&e, k.Effects)
-	return e.b
-}
-
-func decodeCheckpoint(plain []byte, k *tenet.Checkpoint) error {
-	d := decoder{b: plain}
-	if d.num() != 1 {
-		return tenet.Errorf(tenet.Internal, "decode", "a stored checkpoint has an unknown form")
-	}
-	if s := d.str(); s != "" {
-		k.State = []byte(s)
-	}
-	k.By = d.str()
-	for range d.count() {
-		s := tenet.Step{Name: d.str()}
-		if o := d.str(); o != "" {
-			s.Outcome = []byte(o)
-		}
-		k.Done = append(k.Done, s)
-	}
-	k.Effects = decodeStrings[string](&d)
-	return d.err()
 }
 
 // Checkpoints implements store.Runs.
@@ -190,7 +157,7 @@ func (db *DB) Checkpoints(ctx context.Context, scope tenet.Scope, id tenet.Sessi
 		return nil, err
 	}
 	if below == 0 {
-		below = noEnd
+		below = column.NoEnd
 	}
 	// The session, its key and its versions in one trip; a session without any
 	// is one row of none.
@@ -217,12 +184,12 @@ func (db *DB) Checkpoints(ctx context.Context, scope tenet.Scope, id tenet.Sessi
 			if found = true; sealed == nil {
 				return nil
 			}
-			k.At = from(at)
+			k.At = column.From(at)
 			plain, err := r.key.Unseal(sealed, r.about("checkpoint", sid, ""))
 			if err != nil {
 				return err
 			}
-			if err := decodeCheckpoint(plain, &k); err != nil {
+			if err := column.DecodeCheckpoint(plain, &k); err != nil {
 				return err
 			}
 			out = append(out, k)
@@ -250,6 +217,6 @@ func (db *DB) DeleteSession(ctx context.Context, scope tenet.Scope, id tenet.Ses
 		// The row stays as a spent id. The fence moves, so that a worker that
 		// consolidates it now can't acknowledge.
 		return c.exec(`UPDATE tenet.sessions SET ended_at = CASE WHEN ended_at = $1 THEN $2 ELSE ended_at END, consolidated = length,
-			due_at = $3, attempts = 0, last_code = '', worker = '', fence = fence + 1 WHERE sid = $4 AND scope = $5`, int64(noStart), start(at), int64(noEnd), r.sid, r.subject.id)
+			due_at = $3, attempts = 0, last_code = '', worker = '', fence = fence + 1 WHERE sid = $4 AND scope = $5`, int64(column.NoStart), column.Start(at), int64(column.NoEnd), r.sid, r.subject.id)
 	})
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/tenet-memory/tenet"
 	"github.com/tenet-memory/tenet/store"
+	"github.com/tenet-memory/tenet/store/column"
 )
 
 var _ store.Shelf = (*DB)(nil)
@@ -106,11 +107,11 @@ func (db *DB) Threads(ctx context.Context, scope tenet.Scope, now time.Time, pre
 		return c.each(ctx, `SELECT t.external_id, b.created_at FROM tenet.thread_names t, LATERAL (SELECT created_at FROM tenet.blobs
 			WHERE scope = $1 AND tid = t.tid AND expires_at > $2 ORDER BY n DESC LIMIT 1) b
 			WHERE t.scope = $1 AND t.external_id >= $3 AND t.external_id > $4 AND starts_with(t.external_id, $3)
-			ORDER BY t.external_id LIMIT $5`, []any{s.id, start(now), prefix, after, limit}, func(rs pgx.Rows) error {
+			ORDER BY t.external_id LIMIT $5`, []any{s.id, column.Start(now), prefix, after, limit}, func(rs pgx.Rows) error {
 			var t tenet.Thread
 			var at int64
 			err := rs.Scan(&t.Name, &at)
-			t.NewestAt = from(at)
+			t.NewestAt = column.From(at)
 			out = append(out, t)
 			return err
 		})

@@ -8,12 +8,13 @@ import (
 
 	"github.com/tenet-memory/tenet"
 	"github.com/tenet-memory/tenet/store"
+	"github.com/tenet-memory/tenet/store/column"
 )
 
 // sealStaged seals a staged candidate with the messages that it cites behind
 // it, so that it can be judged when its session is gone.
 func (s subject) sealStaged(c tenet.Candidate, cited []tenet.Message, sid int64) []byte {
-	e := encoder{encodeCandidate(c)}
+	e := column.Encoder{B: column.EncodeCandidate(c)}
 	var mine []tenet.Message
 	for _, id := range c.Cites {
 		for _, m := range cited {
@@ -23,11 +24,11 @@ func (s subject) sealStaged(c tenet.Candidate, cited []tenet.Message, sid int64)
 			}
 		}
 	}
-	e.num(int64(len(mine)))
+	e.Num(int64(len(mine)))
 	for _, m := range mine {
-		encodeMessage(&e, m)
+		column.EncodeMessage(&e, m)
 	}
-	return s.key.Seal(e.b, s.about("staged", sid, string(c.ID)))
+	return s.key.Seal(e.B, s.about("staged", sid, string(c.ID)))
 }
 
 func (s subject) unsealStaged(sealed []byte, sid int64, id string) (tenet.Candidate, []tenet.Message, error) {
@@ -35,53 +36,15 @@ func (s subject) unsealStaged(sealed []byte, sid int64, id string) (tenet.Candid
 	if err != nil {
 		return tenet.Candidate{}, nil, err
 	}
-	d := decoder{b: plain}
-	c := d.candidate(s.scope)
+	d := column.Decoder{B: plain}
+	c := d.Candidate(s.scope)
 	var cited []tenet.Message
-	if len(d.b) > 0 { // else it was staged before messages were kept
-		for range d.count() {
-			cited = append(cited, decodeMessage(&d))
+	if len(d.B) > 0 { // else it was staged before messages were kept
+		for range d.Count() {
+			cited = append(cited, column.DecodeMessage(&d))
 		}
 	}
-	return c, cited, d.err()
-}
-
-func encodeMessage(e *encoder, m tenet.Message) {
-	e.str(string(m.ID))
-	e.str(string(m.Session))
-	e.num(m.Seq)
-	e.num(int64(m.Role))
-	e.str(string(m.Channel))
-	e.str(m.Speaker)
-	e.str(m.Text)
-	e.time(m.SaidAt)
-	e.str(m.ClientID)
-	encodeStrings(e, m.ToolCalls)
-	e.str(m.ToolCallID)
-	e.flag(m.RetainNone)
-	e.num(int64(m.Label))
-	e.str(m.RecordedBy)
-	e.time(m.RecordedAt)
-}
-
-func decodeMessage(d *decoder) tenet.Message {
-	var m tenet.Message
-	m.ID = tenet.MessageID(d.str())
-	m.Session = tenet.SessionID(d.str())
-	m.Seq = d.num()
-	m.Role = tenet.Role(d.num())
-	m.Channel = tenet.Channel(d.str())
-	m.Speaker = d.str()
-	m.Text = d.str()
-	m.SaidAt = d.time()
-	m.ClientID = d.str()
-	m.ToolCalls = decodeStrings[string](d)
-	m.ToolCallID = d.str()
-	m.RetainNone = d.flag()
-	m.Label = tenet.Label(d.num())
-	m.RecordedBy = d.str()
-	m.RecordedAt = d.time()
-	return m
+	return c, cited, d.Err()
 }
 
 // StagedCited implements store.Ledger.

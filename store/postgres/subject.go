@@ -14,6 +14,7 @@ import (
 
 	"github.com/tenet-memory/tenet"
 	"github.com/tenet-memory/tenet/store"
+	"github.com/tenet-memory/tenet/store/column"
 )
 
 // masterKey wraps the subjects' data keys.
@@ -96,7 +97,7 @@ func (db *DB) find(ctx context.Context, c conn, op string, scope tenet.Scope) (s
 	case err != nil:
 		return s, c.failure(op, err)
 	}
-	s.gone = since(gone)
+	s.gone = column.Since(gone)
 	s.key, err = db.master.unwrap(s.id, wrapped)
 	return s, err
 }
@@ -114,7 +115,7 @@ func (db *DB) enter(c conn, op string, scope tenet.Scope) (subject, error) {
 	id, key := surrogate(), store.NewDataKey()
 	n, err := c.affect(`INSERT INTO tenet.subjects (scope, tenant, kind, external_id, data_key, erased_at) VALUES ($1, $2, $3, $4, $5, $6)
 		ON CONFLICT (tenant, kind, external_id) DO NOTHING`,
-		id, scope.Tenant(), int64(scope.Subject().Kind()), scope.Subject().ID(), db.master.wrap(id, key), micros(gone))
+		id, scope.Tenant(), int64(scope.Subject().Kind()), scope.Subject().ID(), db.master.wrap(id, key), column.Micros(gone))
 	if err != nil {
 		return s, err
 	}
@@ -176,7 +177,7 @@ func (s subject) aboutHeld(seq int64, ref string, expires int64) string {
 
 // seal and unseal a candidate.
 func (s subject) seal(c tenet.Candidate, about string) []byte {
-	return s.key.Seal(encodeCandidate(c), about)
+	return s.key.Seal(column.EncodeCandidate(c), about)
 }
 
 func (s subject) unseal(sealed []byte, about string) (tenet.Candidate, error) {
@@ -184,5 +185,5 @@ func (s subject) unseal(sealed []byte, about string) (tenet.Candidate, error) {
 	if err != nil {
 		return tenet.Candidate{}, err
 	}
-	return decodeCandidate(plain, s.scope)
+	return column.DecodeCandidate(plain, s.scope)
 }

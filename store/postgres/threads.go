@@ -8,6 +8,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/tenet-memory/tenet"
+	"github.com/tenet-memory/tenet/store/column"
 )
 
 // thread finds the surrogate of a thread's name, 0 when it has none, and holds
@@ -37,7 +38,7 @@ func (s subject) named(c conn, name string) (tid int64, err error) {
 // shelve seals and inserts a version.
 func (s subject) shelve(c conn, tid int64, b tenet.Blob) error {
 	return c.exec(`INSERT INTO tenet.blobs (scope, tid, `+blobColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`, s.id, tid, b.ID, b.Parent,
-		s.key.Seal(b.Data, s.about("blob", tid, b.ID)), s.key.Seal(b.Meta, s.about("meta", tid, b.ID)), start(b.CreatedAt), end(b.ExpiresAt))
+		s.key.Seal(b.Data, s.about("blob", tid, b.ID)), s.key.Seal(b.Meta, s.about("meta", tid, b.ID)), column.Start(b.CreatedAt), column.End(b.ExpiresAt))
 }
 
 const blobColumns = `id, parent, data, meta, created_at, expires_at`
@@ -50,7 +51,7 @@ func (s subject) blob(rs pgx.Rows, tid int64, thread string) (tenet.Blob, error)
 	if err := rs.Scan(&b.ID, &b.Parent, &data, &meta, &created, &expires); err != nil {
 		return b, err
 	}
-	b.CreatedAt, b.ExpiresAt = from(created), from(expires)
+	b.CreatedAt, b.ExpiresAt = column.From(created), column.From(expires)
 	var err error
 	if b.Data, err = s.key.Unseal(data, s.about("blob", tid, b.ID)); err != nil {
 		return b, err

@@ -3,12 +3,12 @@ package postgres
 import (
 	"context"
 	"errors"
-	"unsafe"
 
 	"github.com/jackc/pgx/v5"
 
 	"github.com/tenet-memory/tenet"
 	"github.com/tenet-memory/tenet/store"
+	"github.com/tenet-memory/tenet/store/column"
 )
 
 var _ store.Vectors = (*DB)(nil)
@@ -83,7 +83,7 @@ func (db *DB) Place(ctx context.Context, scope tenet.Scope, space string, vs []s
 			}
 			if err := c.exec(`INSERT INTO tenet.vectors (scope, record, space, position, numbers) VALUES ($1, $2, $3, $4, $5)
 				ON CONFLICT (scope, record, space) DO UPDATE SET position = excluded.position, numbers = excluded.numbers`,
-				id, string(v.Record), number, dense+1, asBytes(v.Values)); err != nil {
+				id, string(v.Record), number, dense+1, column.AsBytes(v.Values)); err != nil {
 				return err
 			}
 			moved = true
@@ -118,7 +118,7 @@ func (db *DB) Places(ctx context.Context, scope tenet.Scope, space string, since
 			if err := rs.Scan(&v.Record, &b); err != nil {
 				return err
 			}
-			v.Values = asNumbers(b)
+			v.Values = column.AsNumbers(b)
 			out = append(out, v)
 			return nil
 		})
@@ -127,21 +127,6 @@ func (db *DB) Places(ctx context.Context, scope tenet.Scope, space string, since
 		return nil, 0, failure(op, err)
 	}
 	return out, at, nil
-}
-
-// asBytes and asNumbers are the same memory as the other type.
-func asBytes(v []int8) []byte {
-	if len(v) == 0 {
-		return []byte{}
-	}
-	return unsafe.Slice((*byte)(unsafe.Pointer(&v[0])), len(v))
-}
-
-func asNumbers(b []byte) []int8 {
-	if len(b) == 0 {
-		return nil
-	}
-	return unsafe.Slice((*int8)(unsafe.Pointer(&b[0])), len(b))
 }
 
 // unplace drops the places of a record whose text recall has lost.

@@ -15,6 +15,7 @@ import (
 	"github.com/tenet-memory/tenet"
 	"github.com/tenet-memory/tenet/gate"
 	"github.com/tenet-memory/tenet/store"
+	"github.com/tenet-memory/tenet/store/column"
 )
 
 // Verify implements store.Trail. It reads the whole scope on one snapshot,
@@ -103,7 +104,7 @@ func (v *verifier) records() error {
 		if err := rs.Scan(&id, &b); err != nil {
 			return err
 		}
-		os, _ := decodeOrigins(b, own) // damage is found where the entry is checked
+		os, _ := column.DecodeOrigins(b, own) // damage is found where the entry is checked
 		agreed[id] = append(agreed[id], os)
 		return nil
 	}); err != nil {
@@ -126,7 +127,7 @@ func (v *verifier) records() error {
 		w := v.of(seq)
 		w.RecordIDs = append(w.RecordIDs, string(r.ID))
 		w.Records[string(r.ID)] = digest
-		w.stamps = append(w.stamps, start(r.Known.From))
+		w.stamps = append(w.stamps, column.Start(r.Known.From))
 		fact := r.Tier == tenet.TierFact
 		w.fact = w.fact || fact
 		if !fact {
@@ -137,7 +138,7 @@ func (v *verifier) records() error {
 		}
 
 		whole := r
-		if r.Origins, err = decodeOrigins(base, own); err != nil {
+		if r.Origins, err = column.DecodeOrigins(base, own); err != nil {
 			w.note("a record's origins were altered")
 		}
 		r.Known.To = time.Time{}
@@ -167,7 +168,7 @@ func (v *verifier) records() error {
 		if closed != 0 {
 			cw := v.of(closed)
 			cw.Closed = append(cw.Closed, gate.Close{Record: r.ID, Reason: r.Closed, By: r.SupersededBy})
-			cw.stamps = append(cw.stamps, start(whole.Known.To))
+			cw.stamps = append(cw.stamps, column.Start(whole.Known.To))
 			cw.fact = cw.fact || fact
 			gone = closed
 		} else if !whole.Known.Open() || r.Closed != "" || r.SupersededBy != "" {
@@ -215,7 +216,7 @@ func (v *verifier) evidence() error {
 		if err := rs.Scan(&record, &seq, &n, &e.Message, &e.Session, &e.Role, &e.Label, &e.Excerpt, &said, &digest, &expired); err != nil {
 			return err
 		}
-		e.SaidAt = from(said)
+		e.SaidAt = column.From(said)
 		w := v.of(seq)
 		if n != len(w.kept) {
 			w.note("evidence is missing or out of order")
@@ -254,7 +255,7 @@ func (v *verifier) agreements() error {
 		}
 		var err error
 		w := v.of(seq)
-		if a.Origins, err = decodeOrigins(b, v.scope.Key()); err != nil {
+		if a.Origins, err = column.DecodeOrigins(b, v.scope.Key()); err != nil {
 			w.note("an agreement was altered")
 		}
 		w.Agreed = &a
@@ -361,7 +362,7 @@ func (v *verifier) chain() error {
 			sleep++
 		}
 		for _, at := range w.stamps {
-			if at != start(e.At) {
+			if at != column.Start(e.At) {
 				w.note("a record's known time is not the entry's")
 			}
 		}
@@ -405,7 +406,7 @@ func (v *verifier) chain() error {
 		v.find(next, "the scope's head is missing")
 	case err != nil:
 		return err
-	case h.Audit != next-1 || !bytes.Equal(hash, prev) || lastAt != start(last):
+	case h.Audit != next-1 || !bytes.Equal(hash, prev) || lastAt != column.Start(last):
 		v.find(next, "the end of the chain is missing")
 	case h.Text != text || h.Stats != stats || h.Sleep != sleep || uint64(factsAt) != facts:
 		v.find(next, "the scope's head was altered")

@@ -11,6 +11,7 @@ import (
 
 	"github.com/tenet-memory/tenet"
 	"github.com/tenet-memory/tenet/store"
+	"github.com/tenet-memory/tenet/store/column"
 )
 
 // each runs one script in every shard, in one trip to each server. A shard
@@ -141,7 +142,7 @@ func (s subject) proposals(token string, all reply) ([]tenet.Candidate, error) {
 		if err != nil {
 			return nil, err
 		}
-		c, err := decodeCandidate(plain, s.scope)
+		c, err := column.DecodeCandidate(plain, s.scope)
 		if err != nil {
 			return nil, err
 		}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/tenet-memory/tenet"
 	"github.com/tenet-memory/tenet/store"
+	"github.com/tenet-memory/tenet/store/column"
 )
 
 // Hold implements store.Runs.
@@ -46,43 +47,43 @@ func (db *DB) PutCheckpoint(ctx context.Context, scope tenet.Scope, k tenet.Chec
 }
 
 func encodeCheckpoint(k tenet.Checkpoint) []byte {
-	e := encoder{make([]byte, 0, len(k.State)+256)}
-	e.num(1) // the form's version
-	e.num(int64(k.Step))
-	e.num(k.Position)
-	e.time(k.At)
-	e.str(string(k.State))
-	e.str(k.By)
-	e.num(int64(len(k.Done)))
+	e := column.Encoder{B: make([]byte, 0, len(k.State)+256)}
+	e.Num(1) // the form's version
+	e.Num(int64(k.Step))
+	e.Num(k.Position)
+	e.Time(k.At)
+	e.Str(string(k.State))
+	e.Str(k.By)
+	e.Num(int64(len(k.Done)))
 	for _, s := range k.Done {
-		e.str(s.Name)
-		e.str(string(s.Outcome))
+		e.Str(s.Name)
+		e.Str(string(s.Outcome))
 	}
-	encodeStrings(&e, k.Effects)
-	return e.b
+	column.EncodeStrings(&e, k.Effects)
+	return e.B
 }
 
 func decodeCheckpoint(plain []byte, k *tenet.Checkpoint) error {
-	d := decoder{b: plain}
-	if d.num() != 1 {
+	d := column.Decoder{B: plain}
+	if d.Num() != 1 {
 		return tenet.Errorf(tenet.Internal, "decode", "a stored checkpoint has an unknown form")
 	}
-	k.Step = int(d.num())
-	k.Position = d.num()
-	k.At = d.time()
-	if s := d.str(); s != "" {
+	k.Step = int(d.Num())
+	k.Position = d.Num()
+	k.At = d.Time()
+	if s := d.Str(); s != "" {
 		k.State = []byte(s)
 	}
-	k.By = d.str()
-	for range d.count() {
-		s := tenet.Step{Name: d.str()}
-		if o := d.str(); o != "" {
+	k.By = d.Str()
+	for range d.Count() {
+		s := tenet.Step{Name: d.Str()}
+		if o := d.Str(); o != "" {
 			s.Outcome = []byte(o)
 		}
 		k.Done = append(k.Done, s)
 	}
-	k.Effects = decodeStrings[string](&d)
-	return d.err()
+	k.Effects = column.DecodeStrings[string](&d)
+	return d.Err()
 }
 
 // Checkpoints implements store.Runs.

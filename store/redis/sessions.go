@@ -9,6 +9,7 @@ import (
 
 	"github.com/tenet-memory/tenet"
 	"github.com/tenet-memory/tenet/store"
+	"github.com/tenet-memory/tenet/store/column"
 )
 
 // at is where a session's keys lie.
@@ -25,15 +26,15 @@ func (db *DB) at(op string, scope tenet.Scope, id tenet.SessionID) (place, strin
 
 // sealName keeps a session's id and the scopes it reads, which are external ids.
 func (s subject) sealName(token string, id tenet.SessionID, reads []tenet.Scope) []byte {
-	var e encoder
-	e.str(string(id))
-	e.num(int64(len(reads)))
+	var e column.Encoder
+	e.Str(string(id))
+	e.Num(int64(len(reads)))
 	for _, r := range reads {
-		e.str(r.Tenant())
-		e.num(int64(r.Subject().Kind()))
-		e.str(r.Subject().ID())
+		e.Str(r.Tenant())
+		e.Num(int64(r.Subject().Kind()))
+		e.Str(r.Subject().ID())
 	}
-	return s.seal(e.b, about("session", token, ""))
+	return s.seal(e.B, about("session", token, ""))
 }
 
 func (s subject) unsealName(token, sealed string) (id tenet.SessionID, reads []tenet.Scope, err error) {
@@ -41,16 +42,16 @@ func (s subject) unsealName(token, sealed string) (id tenet.SessionID, reads []t
 	if err != nil {
 		return "", nil, err
 	}
-	d := decoder{b: plain}
-	id = tenet.SessionID(d.str())
-	for range d.count() {
-		r, err := scopeOf(d.str(), d.num(), d.str())
+	d := column.Decoder{B: plain}
+	id = tenet.SessionID(d.Str())
+	for range d.Count() {
+		r, err := scopeOf(d.Str(), d.Num(), d.Str())
 		if err != nil {
 			return id, nil, err
 		}
 		reads = append(reads, r)
 	}
-	return id, reads, d.err()
+	return id, reads, d.Err()
 }
 
 // row makes a session from what scripts send of it; see fields in lib.lua.
@@ -105,21 +106,21 @@ func (db *DB) Ensure(ctx context.Context, scope tenet.Scope, n tenet.Session) (t
 }
 
 func encodeMessage(m tenet.Message) []byte {
-	e := encoder{make([]byte, 0, len(m.Text)+128)}
-	e.num(1) // the form's version
-	e.num(int64(m.Role))
-	e.str(string(m.Channel))
-	e.str(m.Speaker)
-	e.str(m.Text)
-	e.time(m.SaidAt)
-	e.str(m.ClientID)
-	encodeStrings(&e, m.ToolCalls)
-	e.str(m.ToolCallID)
-	e.flag(m.RetainNone)
-	e.num(int64(m.Label))
-	e.str(m.RecordedBy)
-	e.time(m.RecordedAt)
-	return e.b
+	e := column.Encoder{B: make([]byte, 0, len(m.Text)+128)}
+	e.Num(1) // the form's version
+	e.Num(int64(m.Role))
+	e.Str(string(m.Channel))
+	e.Str(m.Speaker)
+	e.Str(m.Text)
+	e.Time(m.SaidAt)
+	e.Str(m.ClientID)
+	column.EncodeStrings(&e, m.ToolCalls)
+	e.Str(m.ToolCallID)
+	e.Flag(m.RetainNone)
+	e.Num(int64(m.Label))
+	e.Str(m.RecordedBy)
+	e.Time(m.RecordedAt)
+	return e.B
 }
 
 // nonceSize is the length of what tells two calls apart.
@@ -141,22 +142,22 @@ func (s subject) message(token, entry string, id tenet.SessionID, seq int64) (te
 	if err != nil {
 		return m, err
 	}
-	d := decoder{b: plain}
-	if d.num() != 1 {
+	d := column.Decoder{B: plain}
+	if d.Num() != 1 {
 		return m, damaged
 	}
-	m.Role = tenet.Role(d.num())
-	m.Channel = tenet.Channel(d.str())
-	m.Speaker, m.Text = d.str(), d.str()
-	m.SaidAt = d.time()
-	m.ClientID = d.str()
-	m.ToolCalls = decodeStrings[string](&d)
-	m.ToolCallID = d.str()
-	m.RetainNone = d.flag()
-	m.Label = tenet.Label(d.num())
-	m.RecordedBy = d.str()
-	m.RecordedAt = d.time()
-	return m, d.err()
+	m.Role = tenet.Role(d.Num())
+	m.Channel = tenet.Channel(d.Str())
+	m.Speaker, m.Text = d.Str(), d.Str()
+	m.SaidAt = d.Time()
+	m.ClientID = d.Str()
+	m.ToolCalls = column.DecodeStrings[string](&d)
+	m.ToolCallID = d.Str()
+	m.RetainNone = d.Flag()
+	m.Label = tenet.Label(d.Num())
+	m.RecordedBy = d.Str()
+	m.RecordedAt = d.Time()
+	return m, d.Err()
 }
 
 // Append implements store.Sessions.
@@ -291,7 +292,7 @@ func (db *DB) Propose(ctx context.Context, scope tenet.Scope, id tenet.SessionID
 	c.ProposedAt = tenet.Micros(c.ProposedAt)
 	c.Valid = tenet.Interval{From: tenet.Micros(c.Valid.From), To: tenet.Micros(c.Valid.To)}
 	_, _, err = db.write(ctx, writing{op: op, script: "propose", place: p, s: s, what: "session", args: func(sub subject) []any {
-		return []any{micros(due), string(c.ID), store.ContentDigest(sub.key, c), sub.seal(encodeCandidate(c), about("proposal", s, string(c.ID)))}
+		return []any{micros(due), string(c.ID), store.ContentDigest(sub.key, c), sub.seal(column.EncodeCandidate(c), about("proposal", s, string(c.ID)))}
 	}, result: nothing, blind: true})
 	return err
 }
@@ -303,20 +304,20 @@ func (db *DB) Serve(ctx context.Context, scope tenet.Scope, r tenet.Receipt) err
 	if err != nil {
 		return err
 	}
-	var e encoder
-	e.str(r.ID)
-	encodeStrings(&e, r.Facts)
-	encodeStrings(&e, r.Recalled)
-	e.num(int64(len(r.Pending)))
+	var e column.Encoder
+	e.Str(r.ID)
+	column.EncodeStrings(&e, r.Facts)
+	column.EncodeStrings(&e, r.Recalled)
+	e.Num(int64(len(r.Pending)))
 	for _, n := range r.Pending {
-		e.num(n)
+		e.Num(n)
 	}
-	e.num(int64(r.Lowest))
-	e.num(int64(r.Tokens))
+	e.Num(int64(r.Lowest))
+	e.Num(int64(r.Tokens))
 	var nonce [nonceSize]byte
 	rand.Read(nonce[:])
 	_, _, err = db.write(ctx, writing{op: op, script: "serve", place: p, s: s, what: "session", args: func(sub subject) []any {
-		return []any{nonce[:], micros(r.At), sub.seal(e.b, about("receipt", s, micros(r.At)))}
+		return []any{nonce[:], micros(r.At), sub.seal(e.B, about("receipt", s, micros(r.At)))}
 	}})
 	return err
 }
@@ -350,16 +351,16 @@ func (s subject) receipts(token string, id tenet.SessionID, entries reply) ([]te
 		if err != nil {
 			return nil, err
 		}
-		d := decoder{b: plain}
-		r := tenet.Receipt{ID: d.str(), Session: id, At: when(at)}
-		r.Facts = decodeStrings[tenet.RecordID](&d)
-		r.Recalled = decodeStrings[tenet.RecordID](&d)
-		for range d.count() {
-			r.Pending = append(r.Pending, d.num())
+		d := column.Decoder{B: plain}
+		r := tenet.Receipt{ID: d.Str(), Session: id, At: when(at)}
+		r.Facts = column.DecodeStrings[tenet.RecordID](&d)
+		r.Recalled = column.DecodeStrings[tenet.RecordID](&d)
+		for range d.Count() {
+			r.Pending = append(r.Pending, d.Num())
 		}
-		r.Lowest = tenet.Label(d.num())
-		r.Tokens = int(d.num())
-		if err := d.err(); err != nil {
+		r.Lowest = tenet.Label(d.Num())
+		r.Tokens = int(d.Num())
+		if err := d.Err(); err != nil {
 			return nil, err
 		}
 		out = append(out, r)

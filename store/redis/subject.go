@@ -13,6 +13,7 @@ import (
 
 	"github.com/tenet-memory/tenet"
 	"github.com/tenet-memory/tenet/store"
+	"github.com/tenet-memory/tenet/store/column"
 )
 
 // masterKey wraps the subjects' data keys and makes the names in keys.
@@ -156,12 +157,12 @@ func (db *DB) enter(ctx context.Context, op string, p place) (subject, error) {
 	var kid [9]byte
 	rand.Read(kid[:])
 	key, id := store.NewDataKey(), base64.RawURLEncoding.EncodeToString(kid[:])
-	var e encoder
-	e.str(p.scope.Tenant())
-	e.num(int64(p.scope.Subject().Kind()))
-	e.str(p.scope.Subject().ID())
+	var e column.Encoder
+	e.Str(p.scope.Tenant())
+	e.Num(int64(p.scope.Subject().Kind()))
+	e.Str(p.scope.Subject().ID())
 	r, err := db.run(ctx, op, "enter", p.tag, p.u, id, db.master.seal(key[:], about("key", p.u, id)),
-		db.master.seal(e.b, about("name", p.u, "")), p.tenant)
+		db.master.seal(e.B, about("name", p.u, "")), p.tenant)
 	if err != nil {
 		return subject{}, err
 	}
@@ -174,9 +175,9 @@ func (db *DB) named(u, sealed string) (place, error) {
 	if err != nil {
 		return place{}, err
 	}
-	d := decoder{b: plain}
-	tenant, kind, id := d.str(), d.num(), d.str()
-	if err := d.err(); err != nil {
+	d := column.Decoder{B: plain}
+	tenant, kind, id := d.Str(), d.Num(), d.Str()
+	if err := d.Err(); err != nil {
 		return place{}, err
 	}
 	scope, err := scopeOf(tenant, kind, id)

@@ -12,6 +12,7 @@ import (
 	"github.com/tenet-memory/tenet"
 	"github.com/tenet-memory/tenet/gate"
 	"github.com/tenet-memory/tenet/store"
+	"github.com/tenet-memory/tenet/store/column"
 )
 
 // Apply implements store.Ledger.
@@ -95,7 +96,7 @@ func (db *DB) open(c conn, scope tenet.Scope) (*ledger, error) {
 		}
 		l.subject, err = db.enter(c, "apply", scope)
 	case err == nil:
-		l.lastAt, l.gone = from(last), since(gone)
+		l.lastAt, l.gone = column.From(last), column.Since(gone)
 		l.key, err = db.master.unwrap(l.id, wrapped)
 	}
 	l.wasFacts, l.wasAudit = l.facts, l.head.Audit
@@ -107,7 +108,7 @@ func (l *ledger) save() error {
 		return nil // replays only
 	}
 	return l.c.exec(`UPDATE heads SET text = ?, stats = ?, audit = ?, sleep = ?, facts = ?, staged = ?, tombs = ?, last_at = ?, hash = ? WHERE scope = ?`,
-		int64(l.head.Text), int64(l.head.Stats), int64(l.head.Audit), int64(l.head.Sleep), int64(l.facts), l.staged, l.tombs, start(l.lastAt), l.hash, l.id)
+		int64(l.head.Text), int64(l.head.Stats), int64(l.head.Audit), int64(l.head.Sleep), int64(l.facts), l.staged, l.tombs, column.Start(l.lastAt), l.hash, l.id)
 }
 
 // apply writes one decision, unless it was written before.
@@ -288,7 +289,7 @@ func (l *ledger) enter(e tenet.AuditEntry, v tenet.Verdict, content []byte) erro
 	return l.c.exec(`INSERT INTO trail (scope, seq, ref, actor, why, content, record, replaced, tier, key, label, effect, findings, at)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 		l.id, int64(e.Seq), e.Ref, e.Actor, e.Why, content, string(v.Record), string(v.Replaced), int64(v.Tier), v.Key,
-		int64(v.Label), v.Effect, findings, start(v.At))
+		int64(v.Label), v.Effect, findings, column.Start(v.At))
 }
 
 // link appends the entry to the chain.
@@ -298,7 +299,7 @@ func (l *ledger) link(e tenet.AuditEntry) error {
 		return err
 	}
 	return l.c.exec(`INSERT INTO chain (scope, seq, action, outcome, codes, ruleset, at, digest, prev, hash) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-		l.id, int64(e.Seq), e.Action, int64(e.Outcome), codes, e.RuleSet, start(e.At), e.Digest, e.Prev, e.Hash)
+		l.id, int64(e.Seq), e.Action, int64(e.Outcome), codes, e.RuleSet, column.Start(e.At), e.Digest, e.Prev, e.Hash)
 }
 
 func encodeJSON(v any, n int) (string, error) {

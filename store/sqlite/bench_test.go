@@ -14,6 +14,7 @@ import (
 	"github.com/tenet-memory/tenet"
 	"github.com/tenet-memory/tenet/gate"
 	"github.com/tenet-memory/tenet/store"
+	"github.com/tenet-memory/tenet/store/column"
 )
 
 var (
@@ -226,7 +227,7 @@ func BenchmarkFacts50(b *testing.B) {
 	}
 	at := tenet.AsOf{Valid: begin.AddDate(1, 0, 0)}
 	bare := func() (n int) {
-		rs, err := stmt.Query(p.id, start(at.Valid), start(at.Valid))
+		rs, err := stmt.Query(p.id, column.Start(at.Valid), column.Start(at.Valid))
 		if err != nil {
 			b.Fatal(err)
 		}

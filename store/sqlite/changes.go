@@ -8,6 +8,7 @@ import (
 
 	"github.com/tenet-memory/tenet"
 	"github.com/tenet-memory/tenet/store"
+	"github.com/tenet-memory/tenet/store/column"
 )
 
 // Changes implements store.Reader.
@@ -71,8 +72,8 @@ func (s subject) added(ctx context.Context, c conn, since uint64) ([]tenet.Recor
 				Scope: s.scope, ID: tenet.RecordID(id), Key: key, Text: text, Message: tenet.MessageID(message), Position: position,
 				Tier: tenet.Tier(bits & 0xff), Label: tenet.Label(bits >> 8 & 0xff), Seen: int(bits >> 20),
 				Multi: bits&(1<<16) != 0, Safety: bits&(1<<17) != 0, Expired: bits&(1<<18) != 0,
-				Valid: tenet.Interval{From: from(validFrom), To: from(validTo)}, Known: tenet.Interval{From: from(knownFrom), To: from(knownTo)},
-				ExpiresAt: from(expires), Signature: signature,
+				Valid: tenet.Interval{From: column.From(validFrom), To: column.From(validTo)}, Known: tenet.Interval{From: column.From(knownFrom), To: column.From(knownTo)},
+				ExpiresAt: column.From(expires), Signature: signature,
 			})
 			r := &out[len(out)-1]
 			last := &tenet.Record{}
@@ -93,10 +94,10 @@ func (s subject) added(ctx context.Context, c conn, since uint64) ([]tenet.Recor
 				r.Elevates, r.Closed = tenet.RecordID(l[4]), tenet.Closing(l[5])
 			}
 			var err error
-			if r.Origins, err = decodeOrigins(origins, own); err != nil {
+			if r.Origins, err = column.DecodeOrigins(origins, own); err != nil {
 				return err
 			}
-			more, err := decodeOrigins(agreed, own)
+			more, err := column.DecodeOrigins(agreed, own)
 			r.Origins = append(r.Origins, more...)
 			return err
 		})

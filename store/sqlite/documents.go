@@ -6,6 +6,7 @@ import (
 
 	"github.com/tenet-memory/tenet"
 	"github.com/tenet-memory/tenet/store"
+	"github.com/tenet-memory/tenet/store/column"
 )
 
 var (
@@ -27,7 +28,7 @@ func (db *DB) Documents(ctx context.Context, scope tenet.Scope, now time.Time, p
 	if err != nil || s.id == 0 {
 		return nil, err
 	}
-	t := start(now)
+	t := column.Start(now)
 	rs, err := s.records(ctx, db.r, `INDEXED BY records_believed WHERE scope = ?1 AND tier = 4 AND key <> '' AND sys_to = 9223372036854775807
 		AND key >= ?2 AND key > ?3 AND substr(key, 1, length(?2)) = ?2 AND valid_from <= ?4 AND valid_to > ?4 ORDER BY key LIMIT ?5`,
 		s.id, prefix, after, t, limit)

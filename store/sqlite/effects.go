@@ -8,6 +8,7 @@ import (
 
 	"github.com/tenet-memory/tenet"
 	"github.com/tenet-memory/tenet/store"
+	"github.com/tenet-memory/tenet/store/column"
 )
 
 const effectColumns = `key, step, state, attempt, payload, outcome, claimed_by, claimed_at, lease_until, settled_at`
@@ -27,8 +28,8 @@ func (r *run) effect(rs *sql.Rows, now time.Time) (effect, error) {
 	if err := rs.Scan(&e.Key, &e.Step, &e.State, &e.Attempt, &e.payload, &outcome, &e.ClaimedBy, &claimed, &until, &settled); err != nil {
 		return e, err
 	}
-	e.ClaimedAt, e.LeaseUntil, e.SettledAt = from(claimed), from(until), from(settled)
-	if e.State == tenet.EffectClaimed && until <= start(now) {
+	e.ClaimedAt, e.LeaseUntil, e.SettledAt = column.From(claimed), column.From(until), column.From(settled)
+	if e.State == tenet.EffectClaimed && until <= column.Start(now) {
 		e.State = tenet.EffectInDoubt
 	}
 	if outcome == nil {
@@ -95,10 +96,10 @@ func (db *DB) Claim(ctx context.Context, scope tenet.Scope, k store.Claim) (e te
 		if old != nil {
 			e.Attempt, e.Step = old.Attempt+1, old.Step
 			return c.exec(`UPDATE effects SET state = ?, attempt = ?, outcome = NULL, claimed_by = ?, claimed_at = ?, lease_until = ?, settled_at = ? WHERE sid = ? AND key = ?`,
-				string(e.State), e.Attempt, e.ClaimedBy, start(e.ClaimedAt), start(e.LeaseUntil), int64(noStart), r.sid, k.Key)
+				string(e.State), e.Attempt, e.ClaimedBy, column.Start(e.ClaimedAt), column.Start(e.LeaseUntil), int64(column.NoStart), r.sid, k.Key)
 		}
 		return c.exec(`INSERT INTO effects (scope, sid, `+effectColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, NULL, ?, ?, ?, ?)`,
-			r.subject.id, r.sid, k.Key, e.Step, string(e.State), e.Attempt, payload, e.ClaimedBy, start(e.ClaimedAt), start(e.LeaseUntil), int64(noStart))
+			r.subject.id, r.sid, k.Key, e.Step, string(e.State), e.Attempt, payload, e.ClaimedBy, column.Start(e.ClaimedAt), column.Start(e.LeaseUntil), int64(column.NoStart))
 	})
 	if err != nil {
 		return tenet.Effect{}, false, err
@@ -136,7 +137,7 @@ func (db *DB) Settle(ctx context.Context, scope tenet.Scope, s store.Settle) (e 
 		// A late outcome of an attempt in doubt is welcome: now it is known.
 		e.State, e.Outcome, e.SettledAt = s.State, s.Outcome, tenet.Micros(s.Now)
 		return c.exec(`UPDATE effects SET state = ?, outcome = ?, settled_at = ? WHERE sid = ? AND key = ?`,
-			string(e.State), r.key.Seal(s.Outcome, r.about("outcome", r.sid, s.Key)), start(e.SettledAt), r.sid, s.Key)
+			string(e.State), r.key.Seal(s.Outcome, r.about("outcome", r.sid, s.Key)), column.Start(e.SettledAt), r.sid, s.Key)
 	})
 	if err != nil {
 		return tenet.Effect{}, err

@@ -14,6 +14,7 @@ import (
 	"github.com/tenet-memory/tenet"
 	"github.com/tenet-memory/tenet/gate"
 	"github.com/tenet-memory/tenet/store"
+	"github.com/tenet-memory/tenet/store/column"
 	"github.com/tenet-memory/tenet/store/erasing"
 )
 
@@ -167,7 +168,7 @@ func (e *erasure) whole(l *ledger) error {
 	gone := func(mark []byte, text uint64) error {
 		e.out.Journal.Gone = append(e.out.Journal.Gone, mark)
 		return e.c.exec(`INSERT INTO gone (mark, at, text) VALUES (?, ?, ?) ON CONFLICT (mark) DO UPDATE SET at = max(at, excluded.at), text = max(text, excluded.text)`,
-			mark, start(entry.At), int64(text))
+			mark, column.Start(entry.At), int64(text))
 	}
 	if err := gone(e.db.master.goneSubject(l.scope), l.head.Text+1); err != nil {
 		return err
@@ -318,9 +319,9 @@ func (e *erasure) keys(scope tenet.Scope) error {
 		rest := slices.DeleteFunc(slices.Clone(k.Subjects), func(s string) bool { return s == name })
 		query, args := `DELETE FROM keys WHERE id = ?`, []any{k.ID}
 		if !own && !e.plan.Erase.Tenant && len(rest) > 0 {
-			var enc encoder
-			encodeStrings(&enc, rest)
-			query, args = `UPDATE keys SET subjects = ? WHERE id = ?`, []any{enc.b, k.ID}
+			var enc column.Encoder
+			column.EncodeStrings(&enc, rest)
+			query, args = `UPDATE keys SET subjects = ? WHERE id = ?`, []any{enc.B, k.ID}
 		}
 		n, err := e.c.affect(query, args...)
 		if err != nil {
@@ -347,7 +348,7 @@ func (e *erasure) note() error {
 		return err
 	}
 	return e.c.exec(`INSERT INTO erasures (id, owner, what, scope, seq, at, state, counts) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
-		e.out.ID, owner, e.out.What, chain, int64(e.out.Seq), start(e.out.At), state, string(counts))
+		e.out.ID, owner, e.out.What, chain, int64(e.out.Seq), column.Start(e.out.At), state, string(counts))
 }
 
 // writing begins an entry of the ledger.
@@ -438,21 +439,10 @@ func (t eraseTx) Each(query string, args []any, row func(erasing.Scan) error) er
 
 // erasing is a subject as the shared part sees it.
 func (db *DB) erasing(s subject, c conn) erasing.Subject {
-	var none encoder
-	encodeStrings[string](&none, nil)
 	return erasing.Subject{
 		Tx: eraseTx{c}, ID: s.id, Scope: s.scope, Key: s.key,
-		Codec: erasing.Codec{
-			Origins: decodeOrigins, EncodeOrigins: encodeOrigins, NoStrings: none.b,
-			Candidate: func(plain []byte, scope tenet.Scope) (tenet.Candidate, error) {
-				d := decoder{b: plain}
-				cand := d.candidate(scope)
-				if d.bad {
-					return cand, d.err()
-				}
-				return cand, nil // what may stand behind it is evidence that it cites
-			},
-			Receipt: decodeReceipt, EncodeReceipt: encodeReceipt, Reads: s.unsealReads, SealReads: s.sealReads,
+		Seals: erasing.Seals{
+			Reads: s.unsealReads, SealReads: s.sealReads,
 			About: s.about, AboutHeld: s.aboutHeld, AboutOnce: aboutOnce,
 		},
 	}

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/tenet-memory/tenet"
+	"github.com/tenet-memory/tenet/store/column"
 )
 
 // Facts implements store.Reader. What is believed now is kept decoded; one
@@ -20,11 +21,11 @@ func (db *DB) Facts(ctx context.Context, scope tenet.Scope, at tenet.AsOf) ([]te
 	if err != nil || p.id == 0 {
 		return nil, err
 	}
-	t := start(at.Valid)
+	t := column.Start(at.Valid)
 	s := subject{scope: scope, id: p.id}
-	if !at.Known.IsZero() && start(at.Known) < p.lastAt {
+	if !at.Known.IsZero() && column.Start(at.Known) < p.lastAt {
 		rs, err := s.records(ctx, db.r, `WHERE scope = ?1 AND tier = 1 AND key <> '' AND sys_from <= ?2 AND sys_to > ?2 AND valid_from <= ?3 AND valid_to > ?3`,
-			s.id, start(at.Known), t)
+			s.id, column.Start(at.Known), t)
 		if err != nil {
 			return nil, failure(op, err)
 		}
@@ -34,7 +35,7 @@ func (db *DB) Facts(ctx context.Context, scope tenet.Scope, at tenet.AsOf) ([]te
 	if rs, ok := db.facts.get(s.id, p.facts, t); ok {
 		return rs, nil
 	}
-	set := factSet{pos: p.facts, from: t, until: noEnd}
+	set := factSet{pos: p.facts, from: t, until: column.NoEnd}
 	own := scope.Key()
 	err = db.r.each(ctx, `SELECT `+recordColumns+` FROM records INDEXED BY records_usage
 		WHERE scope = ? AND tier = 1 AND sys_to = 9223372036854775807 AND valid_to > ?`, []any{s.id, t}, func(rs *sql.Rows) error {
@@ -59,11 +60,11 @@ func (s subject) scanFact(rs *sql.Rows, own string, set *factSet, t int64) (*ten
 	if err != nil {
 		return nil, err
 	}
-	if begins := start(r.Valid.From); begins > t {
+	if begins := column.Start(r.Valid.From); begins > t {
 		set.until = min(set.until, begins)
 		return nil, nil
 	}
-	set.until = min(set.until, end(r.Valid.To))
+	set.until = min(set.until, column.End(r.Valid.To))
 	return &r, nil
 }
 

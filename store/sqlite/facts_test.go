@@ -12,6 +12,7 @@ import (
 	"github.com/tenet-memory/tenet"
 	"github.com/tenet-memory/tenet/gate"
 	"github.com/tenet-memory/tenet/store"
+	"github.com/tenet-memory/tenet/store/column"
 	"github.com/tenet-memory/tenet/store/storetest"
 )
 
@@ -88,7 +89,7 @@ func TestCacheStaysWithinItsBound(t *testing.T) {
 	t.Parallel()
 	var c factCache
 	for i := range int64(2000) {
-		c.put(i, factSet{rows: make([]tenet.Record, 50), until: noEnd})
+		c.put(i, factSet{rows: make([]tenet.Record, 50), until: column.NoEnd})
 		if c.rows > cachedRows {
 			t.Fatalf("%d rows after %d scopes", c.rows, i)
 		}
@@ -104,19 +105,19 @@ func TestStoredFormsKeepEveryField(t *testing.T) {
 	var c tenet.Candidate
 	fill(reflect.ValueOf(&c).Elem(), 1)
 	c.Scope = user(t, "sarah")
-	got, err := decodeCandidate(encodeCandidate(c), c.Scope)
+	got, err := column.DecodeCandidate(column.EncodeCandidate(c), c.Scope)
 	if err != nil || !reflect.DeepEqual(got, c) {
 		t.Errorf("a candidate came back as %+v, was %+v (%v)", got, c, err)
 	}
 	os := make([]tenet.Origin, 2)
 	fill(reflect.ValueOf(&os[0]).Elem(), 1)
 	os[1].Subject = "own"
-	back, err := decodeOrigins(encodeOrigins(os, "own"), "own")
+	back, err := column.DecodeOrigins(column.EncodeOrigins(os, "own"), "own")
 	if err != nil || !reflect.DeepEqual(back, os) {
 		t.Errorf("origins came back as %+v, were %+v (%v)", back, os, err)
 	}
-	for _, b := range [][]byte{{}, {1}, {2}, {1, 255}, encodeCandidate(c)[:20], append(encodeCandidate(c), 0)} {
-		if _, err := decodeCandidate(b, c.Scope); err == nil {
+	for _, b := range [][]byte{{}, {1}, {2}, {1, 255}, column.EncodeCandidate(c)[:20], append(column.EncodeCandidate(c), 0)} {
+		if _, err := column.DecodeCandidate(b, c.Scope); err == nil {
 			t.Errorf("%v decoded", b)
 		}
 	}

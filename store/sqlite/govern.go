@@ -10,6 +10,7 @@ import (
 
 	"github.com/tenet-memory/tenet"
 	"github.com/tenet-memory/tenet/store"
+	"github.com/tenet-memory/tenet/store/column"
 )
 
 var (
@@ -26,14 +27,14 @@ func (db *DB) AgedOut(ctx context.Context, now time.Time, limit int) ([]store.Ag
 	var out []store.AgedOut
 	err := db.r.each(ctx, `SELECT s.tenant, s.kind, s.external_id, t.ref, h.expires_at
 		FROM held h INDEXED BY held_due JOIN subjects s ON s.scope = h.scope JOIN trail t ON t.scope = h.scope AND t.seq = h.seq
-		WHERE h.sealed IS NOT NULL AND h.expires_at <= ? ORDER BY h.scope, h.seq LIMIT ?`, []any{end(now), limit}, func(rs *sql.Rows) error {
+		WHERE h.sealed IS NOT NULL AND h.expires_at <= ? ORDER BY h.scope, h.seq LIMIT ?`, []any{column.End(now), limit}, func(rs *sql.Rows) error {
 		var a store.AgedOut
 		var tenant, id string
 		var kind, expires int64
 		if err := rs.Scan(&tenant, &kind, &id, &a.Candidate, &expires); err != nil {
 			return err
 		}
-		a.ExpiresAt = from(expires)
+		a.ExpiresAt = column.From(expires)
 		var err error
 		a.Scope, err = scopeOf(tenant, kind, id)
 		out = append(out, a)
@@ -160,11 +161,11 @@ func (db *DB) ServedWith(ctx context.Context, tenant string, ids []tenet.RecordI
 		if err := rs.Scan(&kind, &id, &session, &at, &body); err != nil {
 			return err
 		}
-		r, err := decodeReceipt(body)
+		r, err := column.DecodeReceipt(body)
 		if err != nil {
 			return err
 		}
-		r.Session, r.At = tenet.SessionID(session), from(at)
+		r.Session, r.At = tenet.SessionID(session), column.From(at)
 		for _, rec := range append(r.Facts, r.Recalled...) {
 			if wanted[rec] {
 				scope, err := scopeOf(tenant, kind, id)

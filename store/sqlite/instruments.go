@@ -7,6 +7,7 @@ import (
 
 	"github.com/tenet-memory/tenet"
 	"github.com/tenet-memory/tenet/store"
+	"github.com/tenet-memory/tenet/store/column"
 )
 
 var _ store.Instruments = (*DB)(nil)
@@ -18,15 +19,15 @@ func (db *DB) Backlog(ctx context.Context, now time.Time) (store.Backlog, error)
 	var oldest int64
 	err := db.r.snapshot(ctx, func(c conn) error {
 		if err := c.row(ctx, `SELECT count(*) FILTER (WHERE due_at <= ?1), count(*) FILTER (WHERE due_at > ?1), coalesce(min(due_at), ?1 + 1)
-			FROM sessions INDEXED BY sessions_due WHERE due_at < 9223372036854775807`, []any{start(now)}, &b.Due, &b.Waiting, &oldest); err != nil {
+			FROM sessions INDEXED BY sessions_due WHERE due_at < 9223372036854775807`, []any{column.Start(now)}, &b.Due, &b.Waiting, &oldest); err != nil {
 			return err
 		}
 		return c.row(ctx, `SELECT count(*) FILTER (WHERE due_at < 9223372036854775807), count(*) FILTER (WHERE due_at = 9223372036854775807)
 			FROM sessions INDEXED BY sessions_failed WHERE attempts > 0`, nil, &b.Failing, &b.Dead)
 	})
 	b.Oldest = time.Time{}
-	if oldest <= start(now) {
-		b.Oldest = from(oldest)
+	if oldest <= column.Start(now) {
+		b.Oldest = column.From(oldest)
 	}
 	return b, failure("backlog", err)
 }
@@ -39,14 +40,14 @@ func (db *DB) Receipted(ctx context.Context, scope tenet.Scope, since time.Time)
 		return nil, err
 	}
 	var out []tenet.Receipt
-	err = db.r.each(ctx, `SELECT at, body FROM receipts INDEXED BY receipts_scope WHERE scope = ? AND at >= ? ORDER BY at`, []any{s.id, start(since)}, func(rs *sql.Rows) error {
+	err = db.r.each(ctx, `SELECT at, body FROM receipts INDEXED BY receipts_scope WHERE scope = ? AND at >= ? ORDER BY at`, []any{s.id, column.Start(since)}, func(rs *sql.Rows) error {
 		var at int64
 		var body []byte
 		if err := rs.Scan(&at, &body); err != nil {
 			return err
 		}
-		r, err := decodeReceipt(body)
-		r.At = from(at)
+		r, err := column.DecodeReceipt(body)
+		r.At = column.From(at)
 		out = append(out, r)
 		return err
 	})

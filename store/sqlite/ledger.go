@@ -11,6 +11,7 @@ import (
 	"github.com/tenet-memory/tenet"
 	"github.com/tenet-memory/tenet/gate"
 	"github.com/tenet-memory/tenet/store"
+	"github.com/tenet-memory/tenet/store/column"
 )
 
 const recordColumns = `id, tier, key, value, text, label, origins, agreed, seen, session, message, tool_call, speaker, position,
@@ -34,14 +35,14 @@ func (s subject) scan(rs *sql.Rows, own string, also ...any) (tenet.Record, erro
 	if len(value) > 0 {
 		r.Value = slices.Clone([]byte(value))
 	}
-	r.Valid = tenet.Interval{From: from(validFrom), To: from(validTo)}
-	r.Known = tenet.Interval{From: from(knownFrom), To: from(knownTo)}
-	r.ExpiresAt = from(expires)
+	r.Valid = tenet.Interval{From: column.From(validFrom), To: column.From(validTo)}
+	r.Known = tenet.Interval{From: column.From(knownFrom), To: column.From(knownTo)}
+	r.ExpiresAt = column.From(expires)
 	var err error
-	if r.Origins, err = decodeOrigins(origins, own); err != nil {
+	if r.Origins, err = column.DecodeOrigins(origins, own); err != nil {
 		return r, err
 	}
-	more, err := decodeOrigins(agreed, own)
+	more, err := column.DecodeOrigins(agreed, own)
 	r.Origins = append(r.Origins, more...)
 	return r, err
 }
@@ -166,7 +167,7 @@ func (db *DB) State(ctx context.Context, scope tenet.Scope, q gate.Query, now ti
 	if err != nil {
 		return gate.State{Now: now}, err
 	}
-	st, err := subject{scope: scope, id: p.id}.state(ctx, db.r, q, later(now, from(p.lastAt)))
+	st, err := subject{scope: scope, id: p.id}.state(ctx, db.r, q, later(now, column.From(p.lastAt)))
 	if err == nil {
 		st.Pace, err = subject{scope: scope, id: p.id}.pace(ctx, db.r, q.Pace, st.Now)
 	}
@@ -206,7 +207,7 @@ func later(a, b time.Time) time.Time {
 // that is nothing.
 func (s subject) believed(q gate.Query) (string, []any) {
 	const open = ` AND sys_to = 9223372036854775807 AND valid_to > ?`
-	since := start(q.Since)
+	since := column.Start(q.Since)
 	switch {
 	case q.Tier == 0:
 	case q.Key != "" && q.Signature != "":
@@ -228,7 +229,7 @@ func (s subject) believed(q gate.Query) (string, []any) {
 // usage sums up the facts whose valid time has not ended.
 func (s subject) usage(ctx context.Context, c conn, now time.Time) (u gate.Usage, err error) {
 	err = c.row(ctx, `SELECT count(*), ifnull(sum(size), 0), ifnull(sum(safety), 0), ifnull(sum(size * safety), 0) FROM records INDEXED BY records_usage
-		WHERE scope = ? AND tier = 1 AND sys_to = 9223372036854775807 AND valid_to > ?`, []any{s.id, start(now)},
+		WHERE scope = ? AND tier = 1 AND sys_to = 9223372036854775807 AND valid_to > ?`, []any{s.id, column.Start(now)},
 		&u.Rows, &u.Bytes, &u.SafetyRows, &u.SafetyBytes)
 	return u, err
 }
@@ -293,7 +294,7 @@ func (db *DB) Due(ctx context.Context, now time.Time, limit int) ([]tenet.Record
 		var due []owned
 		if err := c.each(ctx, `SELECT scope, id FROM records INDEXED BY records_due
 			WHERE expires_at <= ? AND expires_at < 9223372036854775807 AND expired = 0 ORDER BY expires_at, id LIMIT ?`,
-			[]any{end(now), limit}, func(rs *sql.Rows) error {
+			[]any{column.End(now), limit}, func(rs *sql.Rows) error {
 				var o owned
 				err := rs.Scan(&o.scope, &o.id)
 				due = append(due, o)

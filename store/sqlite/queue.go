@@ -8,6 +8,7 @@ import (
 
 	"github.com/tenet-memory/tenet"
 	"github.com/tenet-memory/tenet/store"
+	"github.com/tenet-memory/tenet/store/column"
 )
 
 // Lease implements store.Queue.
@@ -38,7 +39,7 @@ func (db *DB) Lease(ctx context.Context, r store.LeaseRequest) (*store.Lease, er
 			return err
 		}
 		s.fence++
-		if err := c.exec(`UPDATE sessions SET worker = ?, fence = ?, lease_until = ? WHERE sid = ?`, r.Worker, int64(s.fence), start(r.Until), s.sid); err != nil {
+		if err := c.exec(`UPDATE sessions SET worker = ?, fence = ?, lease_until = ? WHERE sid = ?`, r.Worker, int64(s.fence), column.Start(r.Until), s.sid); err != nil {
 			return err
 		}
 		l := store.Lease{Session: s.Session, Worker: r.Worker, Fence: s.fence, Until: tenet.Micros(r.Until)}
@@ -63,7 +64,7 @@ func (db *DB) Lease(ctx context.Context, r store.LeaseRequest) (*store.Lease, er
 // nextDue is the surrogate of the session that has been due longest, or 0.
 func nextDue(ctx context.Context, c conn, now time.Time) (sid int64, err error) {
 	err = c.row(ctx, `SELECT sid FROM sessions WHERE due_at <= ?1 AND due_at < 9223372036854775807 AND (worker = '' OR lease_until <= ?1)
-		ORDER BY due_at, created_at, sid LIMIT 1`, []any{start(now)}, &sid)
+		ORDER BY due_at, created_at, sid LIMIT 1`, []any{column.Start(now)}, &sid)
 	if errors.Is(err, sql.ErrNoRows) {
 		err = nil
 	}
@@ -109,18 +110,18 @@ func (db *DB) Ack(ctx context.Context, l store.Lease, a store.Ack) error {
 				return err
 			}
 		}
-		due := end(s.DueAt)
+		due := column.End(s.DueAt)
 		if a.Park {
-			due = noEnd
+			due = column.NoEnd
 		} else if !a.NextDue.IsZero() {
-			due = start(a.NextDue)
+			due = column.Start(a.NextDue)
 		} else if a.Cursor == s.Length {
 			left, err := s.proposals(c)
 			if err != nil {
 				return err
 			}
 			if !left {
-				due = noEnd
+				due = column.NoEnd
 			}
 		}
 		attempts := s.Attempts + 1
@@ -128,7 +129,7 @@ func (db *DB) Ack(ctx context.Context, l store.Lease, a store.Ack) error {
 			attempts = 0
 		}
 		return c.exec(`UPDATE sessions SET consolidated = ?, due_at = ?, attempts = ?, last_code = ?, worker = '', lease_until = ? WHERE sid = ?`,
-			a.Cursor, due, attempts, string(a.Code), int64(noStart), s.sid)
+			a.Cursor, due, attempts, string(a.Code), int64(column.NoStart), s.sid)
 	})
 }
 
@@ -152,7 +153,7 @@ func (db *DB) Sweep(ctx context.Context, now time.Time) (int, error) {
 		var n, next int64
 		var seen int
 		if err := db.write(ctx, op, func(c conn) (err error) {
-			n, next, seen, err = sweep(c, start(now), after)
+			n, next, seen, err = sweep(c, column.Start(now), after)
 			return err
 		}); err != nil {
 			return gone, err
@@ -163,7 +164,7 @@ func (db *DB) Sweep(ctx context.Context, now time.Time) (int, error) {
 		after = next
 	}
 	return gone, db.write(ctx, op, func(c conn) error {
-		return c.exec(`DELETE FROM blobs WHERE expires_at <= ? AND expires_at < 9223372036854775807`, start(now))
+		return c.exec(`DELETE FROM blobs WHERE expires_at <= ? AND expires_at < 9223372036854775807`, column.Start(now))
 	})
 }
 
@@ -186,10 +187,10 @@ func sweep(c conn, now, after int64) (gone, last int64, seen int, err error) {
 	}
 	for _, r := range rows {
 		last = r.sid
-		if r.ended == noStart {
+		if r.ended == column.NoStart {
 			r.ended = now
 		}
-		if (r.cursor < r.length || r.proposals) && r.attempts > 0 && r.due == noEnd { // parked
+		if (r.cursor < r.length || r.proposals) && r.attempts > 0 && r.due == column.NoEnd { // parked
 			continue
 		}
 		if r.cursor < r.length || r.proposals { // not yet consolidated: it stays, and becomes due

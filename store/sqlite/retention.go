@@ -9,6 +9,7 @@ import (
 	"github.com/tenet-memory/tenet"
 	"github.com/tenet-memory/tenet/gate"
 	"github.com/tenet-memory/tenet/store"
+	"github.com/tenet-memory/tenet/store/column"
 )
 
 var (
@@ -34,7 +35,7 @@ func (w *writing) retain(p gate.Plan) error {
 				return err
 			}
 			if err := w.c.exec(`INSERT INTO outcomes (scope, seq, record, success, at) VALUES (?, ?, ?, ?, ?)`,
-				w.id, int64(w.seq), string(id), t.Success, start(w.at)); err != nil {
+				w.id, int64(w.seq), string(id), t.Success, column.Start(w.at)); err != nil {
 				return err
 			}
 		}
@@ -46,7 +47,7 @@ func (w *writing) retain(p gate.Plan) error {
 			return err
 		}
 		if err := w.c.exec(`INSERT INTO retention (scope, seq, record, dormant, pinned, low_since, served_at) VALUES (?, ?, ?, ?, ?, ?, ?)`,
-			w.id, int64(w.seq), string(r.Record), r.Dormant, r.Pinned, start(r.LowSince), start(r.ServedAt)); err != nil {
+			w.id, int64(w.seq), string(r.Record), r.Dormant, r.Pinned, column.Start(r.LowSince), column.Start(r.ServedAt)); err != nil {
 			return err
 		}
 	}
@@ -110,7 +111,7 @@ func (db *DB) Uses(ctx context.Context, scope tenet.Scope, halfLife time.Duratio
 			if u == nil {
 				return nil
 			}
-			t := from(when)
+			t := column.From(when)
 			n := math.Exp2(-float64(max(0, now.Sub(t))) / float64(halfLife))
 			if success {
 				u.Success += n
@@ -133,7 +134,7 @@ func (db *DB) Uses(ctx context.Context, scope tenet.Scope, halfLife time.Duratio
 				return err
 			}
 			if u := at[id]; u != nil {
-				u.Dormant, u.Pinned, u.LowSince, u.ServedAt = dormant, pinned, from(low), from(served)
+				u.Dormant, u.Pinned, u.LowSince, u.ServedAt = dormant, pinned, column.From(low), column.From(served)
 			}
 			return nil
 		})
@@ -155,7 +156,7 @@ func (db *DB) Unswept(ctx context.Context, since time.Time, limit int) ([]tenet.
 		out = nil
 		var ids []int64
 		if err := c.each(ctx, `SELECT scope FROM heads WHERE swept_at < ? AND text > 0 ORDER BY swept_at, scope LIMIT ?`,
-			[]any{start(since), limit}, func(rs *sql.Rows) error {
+			[]any{column.Start(since), limit}, func(rs *sql.Rows) error {
 				var id int64
 				err := rs.Scan(&id)
 				ids = append(ids, id)
@@ -188,7 +189,7 @@ func (db *DB) Swept(ctx context.Context, scope tenet.Scope, at time.Time) error 
 	}
 	return db.write(ctx, op, func(c conn) error {
 		return c.exec(`UPDATE heads SET swept_at = ? WHERE scope = (SELECT scope FROM subjects WHERE tenant = ? AND kind = ? AND external_id = ?)`,
-			start(at), scope.Tenant(), int64(scope.Subject().Kind()), scope.Subject().ID())
+			column.Start(at), scope.Tenant(), int64(scope.Subject().Kind()), scope.Subject().ID())
 	})
 }
 
@@ -200,15 +201,15 @@ func (db *DB) Served(ctx context.Context, scope tenet.Scope, since time.Time) (m
 		return nil, err
 	}
 	out := map[tenet.RecordID]time.Time{}
-	err = db.r.each(ctx, `SELECT at, body FROM receipts INDEXED BY receipts_scope WHERE scope = ? AND at >= ? ORDER BY at`, []any{s.id, start(since)}, func(rs *sql.Rows) error {
+	err = db.r.each(ctx, `SELECT at, body FROM receipts INDEXED BY receipts_scope WHERE scope = ? AND at >= ? ORDER BY at`, []any{s.id, column.Start(since)}, func(rs *sql.Rows) error {
 		var at int64
 		var body []byte
 		if err := rs.Scan(&at, &body); err != nil {
 			return err
 		}
-		r, err := decodeReceipt(body)
+		r, err := column.DecodeReceipt(body)
 		for _, id := range r.Recalled {
-			out[id] = from(at)
+			out[id] = column.From(at)
 		}
 		return err
 	})
@@ -246,7 +247,7 @@ func (v *verifier) retained() error {
 		if err := rs.Scan(&seq, &r.Record, &r.Dormant, &r.Pinned, &low, &served); err != nil {
 			return err
 		}
-		r.LowSince, r.ServedAt = from(low), from(served)
+		r.LowSince, r.ServedAt = column.From(low), column.From(served)
 		w := v.of(seq)
 		w.Rests = append(w.Rests, r)
 		return nil

@@ -10,6 +10,7 @@ import (
 	"github.com/tenet-memory/tenet"
 	"github.com/tenet-memory/tenet/gate"
 	"github.com/tenet-memory/tenet/store"
+	"github.com/tenet-memory/tenet/store/column"
 )
 
 // writing is one decision on its way into rows, gathering their digests.
@@ -89,7 +90,7 @@ func (w *writing) close(c gate.Close) error {
 		removed = CASE WHEN tier <> 1 AND removed = 0 THEN ?5 ELSE removed END
 		WHERE scope = ?6 AND id = ?7 AND sys_to = 9223372036854775807
 		RETURNING CASE WHEN removed IN (0, ?5) THEN tier ELSE 0 END`,
-		[]any{start(w.at), string(c.Reason), string(c.By), int64(w.seq), int64(w.pos), w.id, string(c.Record)}, &tier)
+		[]any{column.Start(w.at), string(c.Reason), string(c.By), int64(w.seq), int64(w.pos), w.id, string(c.Record)}, &tier)
 	if errors.Is(err, sql.ErrNoRows) {
 		return w.missing(c.Record, "the record is closed already")
 	}
@@ -133,9 +134,9 @@ func (w *writing) insert(r tenet.Record) error {
 			supersedes, superseded_by, fragment_of, elevates, closed, multi, safety, expires_at, expired, signature,
 			size, digest, seq, closed_seq, expired_seq, added, removed)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 9223372036854775807, ?, '', ?, ?, '', ?, ?, ?, ?, ?, ?, ?, ?, 0, 0, ?, 0)`,
-		w.id, string(r.ID), int64(r.Tier), r.Key, []byte(r.Value), r.Text, int64(r.Label), encodeOrigins(r.Origins, w.scope.Key()), int64(r.Seen),
-		string(r.Session), string(r.Message), r.ToolCall, r.Speaker, r.Position, start(r.Valid.From), end(r.Valid.To), start(w.at),
-		string(r.Supersedes), string(r.FragmentOf), string(r.Elevates), r.Multi, r.Safety, end(r.ExpiresAt), r.Expired, r.Signature,
+		w.id, string(r.ID), int64(r.Tier), r.Key, []byte(r.Value), r.Text, int64(r.Label), column.EncodeOrigins(r.Origins, w.scope.Key()), int64(r.Seen),
+		string(r.Session), string(r.Message), r.ToolCall, r.Speaker, r.Position, column.Start(r.Valid.From), column.End(r.Valid.To), column.Start(w.at),
+		string(r.Supersedes), string(r.FragmentOf), string(r.Elevates), r.Multi, r.Safety, column.End(r.ExpiresAt), r.Expired, r.Signature,
 		int64(r.RenderedSize()), digest, int64(w.seq), int64(added))
 	if taken(err) {
 		return conflict("apply", "the record id, or the key's open place, is taken")
@@ -157,7 +158,7 @@ func (w *writing) keep(record tenet.RecordID, n int, e tenet.Evidence) error {
 	w.Written.Evidence = append(w.Written.Evidence, digest)
 	return w.c.exec(`INSERT INTO evidence (scope, record, seq, n, message, session, role, label, excerpt, said_at, digest)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-		w.id, string(record), int64(w.seq), n, string(e.Message), string(e.Session), int64(e.Role), int64(e.Label), e.Excerpt, start(e.SaidAt), digest)
+		w.id, string(record), int64(w.seq), n, string(e.Message), string(e.Session), int64(e.Role), int64(e.Label), e.Excerpt, column.Start(e.SaidAt), digest)
 }
 
 // agree adds the origins that are new to the record. Each agreement that
@@ -174,17 +175,17 @@ func (w *writing) agree(a gate.Agreement) error {
 	if err != nil {
 		return err
 	}
-	known, err := decodeOrigins(base, own)
+	known, err := column.DecodeOrigins(base, own)
 	if err != nil {
 		return err
 	}
-	agreed, err := decodeOrigins(more, own)
+	agreed, err := column.DecodeOrigins(more, own)
 	if err != nil {
 		return err
 	}
 	if grown := union(known, agreed, a.Origins); len(grown) > len(agreed) {
 		if err := w.c.exec(`UPDATE records SET agreed = ?, seen = seen + 1 WHERE scope = ? AND id = ?`,
-			encodeOrigins(grown, own), w.id, string(a.Record)); err != nil {
+			column.EncodeOrigins(grown, own), w.id, string(a.Record)); err != nil {
 			return err
 		}
 	}
@@ -194,7 +195,7 @@ func (w *writing) agree(a gate.Agreement) error {
 	}
 	w.Agreed = &a
 	return w.c.exec(`INSERT INTO corroborations (scope, seq, record, origins) VALUES (?, ?, ?, ?)`,
-		w.id, int64(w.seq), string(a.Record), encodeOrigins(a.Origins, own))
+		w.id, int64(w.seq), string(a.Record), column.EncodeOrigins(a.Origins, own))
 }
 
 // union is agreed with those of more that are new to it and to known.
@@ -220,7 +221,7 @@ func (w *writing) hold(p gate.Plan) error {
 		}
 	}
 	return w.c.exec(`INSERT INTO held (scope, seq, state, settled_seq, expires_at, sealed) VALUES (?, ?, ?, 0, ?, ?)`,
-		w.id, int64(w.seq), string(p.Hold.State), end(p.Hold.ExpiresAt), w.seal(c, w.aboutHeld(int64(w.seq), p.Ref, end(p.Hold.ExpiresAt))))
+		w.id, int64(w.seq), string(p.Hold.State), column.End(p.Hold.ExpiresAt), w.seal(c, w.aboutHeld(int64(w.seq), p.Ref, column.End(p.Hold.ExpiresAt))))
 }
 
 func (w *writing) settle(s gate.Settlement) error {
@@ -326,7 +327,7 @@ func (w *writing) expire(ids []tenet.RecordID) error {
 		if err := w.unplace(id); err != nil {
 			return err
 		}
-		if r.Origins, err = decodeOrigins(origins, w.scope.Key()); err != nil {
+		if r.Origins, err = column.DecodeOrigins(origins, w.scope.Key()); err != nil {
 			return err
 		}
 		w.wrote(r.ID, store.RecordDigest(w.key, r))

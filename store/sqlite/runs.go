@@ -4,12 +4,12 @@ import (
 	"bytes"
 	"context"
 	"database/sql"
-	"encoding/binary"
 	"errors"
 	"time"
 
 	"github.com/tenet-memory/tenet"
 	"github.com/tenet-memory/tenet/store"
+	"github.com/tenet-memory/tenet/store/column"
 )
 
 // run is a session as its workers see it.
@@ -49,7 +49,7 @@ func (db *DB) run(ctx context.Context, c conn, op string, scope tenet.Scope, id 
 	if err != nil {
 		return nil, err
 	}
-	r.ended = ended != noStart
+	r.ended = ended != column.NoStart
 	r.key, err = db.master.unwrap(r.subject.id, wrapped)
 	return r, err
 }
@@ -80,7 +80,7 @@ func (db *DB) Hold(ctx context.Context, scope tenet.Scope, id tenet.SessionID, h
 			return err
 		}
 		mine := store.HolderDigest(r.key, holder)
-		runs := r.until > start(now)
+		runs := r.until > column.Start(now)
 		fence = r.fence
 		switch {
 		case runs && !bytes.Equal(mine, r.holder):
@@ -89,7 +89,7 @@ func (db *DB) Hold(ctx context.Context, scope tenet.Scope, id tenet.SessionID, h
 			fence++
 		}
 		return c.exec(`INSERT INTO holds (sid, scope, holder, fence, until) VALUES (?1, ?2, ?3, ?4, ?5)
-			ON CONFLICT (sid) DO UPDATE SET holder = ?3, fence = ?4, until = ?5`, r.sid, r.subject.id, mine, fence, start(until))
+			ON CONFLICT (sid) DO UPDATE SET holder = ?3, fence = ?4, until = ?5`, r.sid, r.subject.id, mine, fence, column.Start(until))
 	})
 	return fence, err
 }
@@ -123,7 +123,7 @@ func (db *DB) PutCheckpoint(ctx context.Context, scope tenet.Scope, k tenet.Chec
 			return conflict(op, "the run stands elsewhere: read its newest checkpoint")
 		}
 		if err := c.exec(`INSERT INTO checkpoints (scope, sid, version, step, position, at, content, sealed) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
-			r.subject.id, r.sid, k.Version, k.Step, k.Position, start(k.At), content, r.key.Seal(encodeCheckpoint(k), r.about("checkpoint", r.sid, ""))); err != nil {
+			r.subject.id, r.sid, k.Version, k.Step, k.Position, column.Start(k.At), content, r.key.Seal(column.EncodeCheckpoint(k), r.about("checkpoint", r.sid, ""))); err != nil {
 			return err
 		}
 		if k.Version <= int64(keep) {
@@ -131,49 +131,6 @@ func (db *DB) PutCheckpoint(ctx context.Context, scope tenet.Scope, k tenet.Chec
 		}
 		return c.exec(`DELETE FROM checkpoints WHERE sid = ? AND version <= ?`, r.sid, k.Version-int64(keep))
 	})
-}
-
-func encodeCheckpoint(k tenet.Checkpoint) []byte {
-	e := encoder{make([]byte, 0, len(k.State)+256)}
-	e.num(1) // the form's version
-	e.str(string(k.State))
-	e.str(k.By)
-	e.num(int64(len(k.Done)))
-	for _, s := range k.Done {
-		e.str(s.Name)
-		e.str(string(s.Outcome))
-	}
-	encodeStrings(&e, k.Effects)
-	return e.b
-}
-
-// raw is str without a copy: the bytes stay those of the decoder's input.
-func (d *decoder) raw() []byte {
-	n, size := binary.Uvarint(d.b)
-	if size <= 0 || n > uint64(len(d.b)-size) {
-		d.bad, d.b = true, nil
-		return nil
-	}
-	b := d.b[size : size+int(n) : size+int(n)]
-	d.b = d.b[size+int(n):]
-	if n == 0 {
-		return nil
-	}
-	return b
-}
-
-func decodeCheckpoint(plain []byte, k *tenet.Checkpoint) error {
-	d := decoder{b: plain}
-	if d.num() != 1 {
-		return tenet.Errorf(tenet.Internal, "decode", "a stored checkpoint has an unknown form")
-	}
-	k.State = d.raw()
-	k.By = d.str()
-	for range d.count() {
-		k.Done = append(k.Done, tenet.Step{Name: d.str(), Outcome: d.raw()})
-	}
-	k.Effects = decodeStrings[string](&d)
-	return d.err()
 }
 
 // One statement finds the session and reads on: resuming is the hot path of a
@@ -196,7 +153,7 @@ func (db *DB) Checkpoints(ctx context.Context, scope tenet.Scope, id tenet.Sessi
 		return nil, err
 	}
 	if below == 0 {
-		below = noEnd
+		below = column.NoEnd
 	}
 	var out []tenet.Checkpoint
 	found := false
@@ -219,12 +176,12 @@ func (db *DB) Checkpoints(ctx context.Context, scope tenet.Scope, id tenet.Sessi
 			if !version.Valid || len(out) == limit {
 				return nil
 			}
-			k.Version, k.Step, k.Position, k.At = version.Int64, int(step.Int64), position.Int64, from(at.Int64)
+			k.Version, k.Step, k.Position, k.At = version.Int64, int(step.Int64), position.Int64, column.From(at.Int64)
 			plain, err := s.key.Unseal(sealed, s.about("checkpoint", sid, ""))
 			if err != nil {
 				return err
 			}
-			if err := decodeCheckpoint(plain, &k); err != nil {
+			if err := column.DecodeCheckpoint(plain, &k); err != nil {
 				return err
 			}
 			out = append(out, k)
@@ -252,6 +209,6 @@ func (db *DB) DeleteSession(ctx context.Context, scope tenet.Scope, id tenet.Ses
 		// The row stays as a spent id. The fence moves, so that a worker that
 		// consolidates it now can't acknowledge.
 		return c.exec(`UPDATE sessions SET ended_at = CASE WHEN ended_at = ?1 THEN ?2 ELSE ended_at END, consolidated = length,
-			due_at = ?3, attempts = 0, last_code = '', worker = '', fence = fence + 1 WHERE sid = ?4`, int64(noStart), start(at), int64(noEnd), r.sid)
+			due_at = ?3, attempts = 0, last_code = '', worker = '', fence = fence + 1 WHERE sid = ?4`, int64(column.NoStart), column.Start(at), int64(column.NoEnd), r.sid)
 	})
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/tenet-memory/tenet"
 	"github.com/tenet-memory/tenet/store"
+	"github.com/tenet-memory/tenet/store/column"
 )
 
 const sessionColumns = `sid, reads, ttl, retain_none, created_at, ended_at, last_at, length, consolidated, due_at, attempts, last_code,
@@ -25,7 +26,7 @@ type session struct {
 	until  int64
 }
 
-func (s *session) leased(now time.Time) bool { return s.worker != "" && s.until > start(now) }
+func (s *session) leased(now time.Time) bool { return s.worker != "" && s.until > column.Start(now) }
 
 // session reads a row of the session tier; NotFound when there is none.
 func (db *DB) session(ctx context.Context, c conn, op string, scope tenet.Scope, id tenet.SessionID) (*session, error) {
@@ -53,21 +54,21 @@ func (s subject) load(ctx context.Context, c conn, op string, id tenet.SessionID
 		return nil, err
 	}
 	out.TTL = time.Duration(ttl)
-	out.CreatedAt, out.EndedAt, out.LastAt, out.DueAt = from(created), from(ended), from(last), from(due)
+	out.CreatedAt, out.EndedAt, out.LastAt, out.DueAt = column.From(created), column.From(ended), column.From(last), column.From(due)
 	out.Reads, err = s.unsealReads(reads, out.sid)
 	return out, err
 }
 
 // The scopes a session reads are external ids, so they are sealed.
 func (s subject) sealReads(rs []tenet.Scope, sid int64) []byte {
-	var e encoder
-	e.num(int64(len(rs)))
+	var e column.Encoder
+	e.Num(int64(len(rs)))
 	for _, r := range rs {
-		e.str(r.Tenant())
-		e.num(int64(r.Subject().Kind()))
-		e.str(r.Subject().ID())
+		e.Str(r.Tenant())
+		e.Num(int64(r.Subject().Kind()))
+		e.Str(r.Subject().ID())
 	}
-	return s.key.Seal(e.b, s.about("reads", sid, ""))
+	return s.key.Seal(e.B, s.about("reads", sid, ""))
 }
 
 func (s subject) unsealReads(b []byte, sid int64) ([]tenet.Scope, error) {
@@ -75,10 +76,10 @@ func (s subject) unsealReads(b []byte, sid int64) ([]tenet.Scope, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := decoder{b: plain}
-	out := make([]tenet.Scope, d.count())
+	d := column.Decoder{B: plain}
+	out := make([]tenet.Scope, d.Count())
 	for i := range out {
-		tenant, kind, id := d.str(), d.num(), d.str()
+		tenant, kind, id := d.Str(), d.Num(), d.Str()
 		if out[i], err = scopeOf(tenant, kind, id); err != nil {
 			return nil, err
 		}
@@ -86,7 +87,7 @@ func (s subject) unsealReads(b []byte, sid int64) ([]tenet.Scope, error) {
 	if len(out) == 0 {
 		out = nil
 	}
-	return out, d.err()
+	return out, d.Err()
 }
 
 // Ensure implements store.Sessions.
@@ -130,8 +131,8 @@ func (db *DB) Ensure(ctx context.Context, scope tenet.Scope, n tenet.Session) (t
 		if err := c.exec(`INSERT INTO sessions (sid, scope, reads, ttl, retain_none, created_at, ended_at, last_at, length, consolidated,
 				due_at, attempts, last_code, worker, fence, lease_until, expires_at)
 			VALUES (?, ?, ?, ?, ?, ?, ?, ?, 0, 0, ?, 0, '', '', 0, ?, ?) ON CONFLICT (sid) DO NOTHING`,
-			sid, sub.id, sub.sealReads(n.Reads, sid), int64(n.TTL), n.RetainNone, start(n.CreatedAt), start(n.EndedAt), start(n.LastAt),
-			end(n.DueAt), int64(noStart), expiry(n.LastAt, n.TTL)); err != nil {
+			sid, sub.id, sub.sealReads(n.Reads, sid), int64(n.TTL), n.RetainNone, column.Start(n.CreatedAt), column.Start(n.EndedAt), column.Start(n.LastAt),
+			column.End(n.DueAt), int64(column.NoStart), expiry(n.LastAt, n.TTL)); err != nil {
 			return err
 		}
 		s, err = sub.load(bg, c, op, n.ID)
@@ -146,9 +147,9 @@ func (db *DB) Ensure(ctx context.Context, scope tenet.Scope, n tenet.Session) (t
 // expiry is when a log that last grew at a time may go.
 func expiry(last time.Time, ttl time.Duration) int64 {
 	if ttl == 0 || last.IsZero() {
-		return noEnd
+		return column.NoEnd
 	}
-	return start(last.Add(ttl))
+	return column.Start(last.Add(ttl))
 }
 
 const messageColumns = `seq, id, role, channel, speaker, text, said_at, client_id, tool_calls, tool_call_id, retain_none, label, recorded_by, recorded_at`
@@ -162,10 +163,10 @@ func (s subject) message(rs *sql.Rows, id tenet.SessionID, also ...any) (tenet.M
 	if err := rs.Scan(dest...); err != nil {
 		return m, err
 	}
-	m.SaidAt, m.RecordedAt = from(said), from(recorded)
-	d := decoder{b: calls}
-	m.ToolCalls = decodeStrings[string](&d)
-	return m, d.err()
+	m.SaidAt, m.RecordedAt = column.From(said), column.From(recorded)
+	d := column.Decoder{B: calls}
+	m.ToolCalls = column.DecodeStrings[string](&d)
+	return m, d.Err()
 }
 
 // Append implements store.Sessions.
@@ -213,12 +214,12 @@ func (db *DB) Append(ctx context.Context, scope tenet.Scope, id tenet.SessionID,
 		if length == s.Length && due.IsZero() {
 			return nil
 		}
-		at := end(s.DueAt)
+		at := column.End(s.DueAt)
 		if !due.IsZero() {
-			at = start(due)
+			at = column.Start(due)
 		}
 		return c.exec(`UPDATE sessions SET length = ?, last_at = ?, due_at = ?, expires_at = ? WHERE sid = ?`,
-			length, start(last), at, expiry(last, s.TTL), s.sid)
+			length, column.Start(last), at, expiry(last, s.TTL), s.sid)
 	})
 	if err != nil {
 		return nil, err
@@ -247,11 +248,11 @@ func (s *session) kept(c conn, m tenet.Message) (*tenet.Message, error) {
 }
 
 func (s *session) insert(c conn, m tenet.Message) error {
-	var calls encoder
-	encodeStrings(&calls, m.ToolCalls)
+	var calls column.Encoder
+	column.EncodeStrings(&calls, m.ToolCalls)
 	err := c.exec(`INSERT INTO messages (scope, sid, `+messageColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-		s.subject.id, s.sid, m.Seq, string(m.ID), int64(m.Role), string(m.Channel), m.Speaker, m.Text, start(m.SaidAt), m.ClientID, calls.b,
-		m.ToolCallID, m.RetainNone, int64(m.Label), m.RecordedBy, start(m.RecordedAt))
+		s.subject.id, s.sid, m.Seq, string(m.ID), int64(m.Role), string(m.Channel), m.Speaker, m.Text, column.Start(m.SaidAt), m.ClientID, calls.B,
+		m.ToolCallID, m.RetainNone, int64(m.Label), m.RecordedBy, column.Start(m.RecordedAt))
 	if taken(err) {
 		return conflict("append", "the message id is taken")
 	}
@@ -347,20 +348,20 @@ func (db *DB) Propose(ctx context.Context, scope tenet.Scope, id tenet.SessionID
 		if due.IsZero() {
 			return nil
 		}
-		return c.exec(`UPDATE sessions SET due_at = ? WHERE sid = ?`, start(due), s.sid)
+		return c.exec(`UPDATE sessions SET due_at = ? WHERE sid = ?`, column.Start(due), s.sid)
 	})
 }
 
 // Serve implements store.Sessions.
 func (db *DB) Serve(ctx context.Context, scope tenet.Scope, r tenet.Receipt) error {
 	const op = "serve"
-	body := encodeReceipt(r)
+	body := column.EncodeReceipt(r)
 	return db.write(ctx, op, func(c conn) error {
 		s, err := db.session(bg, c, op, scope, r.Session)
 		if err != nil {
 			return err
 		}
-		if err := c.exec(`INSERT INTO receipts (scope, sid, at, body) VALUES (?, ?, ?, ?)`, s.subject.id, s.sid, start(r.At), body); err != nil || s.EndedAt.IsZero() {
+		if err := c.exec(`INSERT INTO receipts (scope, sid, at, body) VALUES (?, ?, ?, ?)`, s.subject.id, s.sid, column.Start(r.At), body); err != nil || s.EndedAt.IsZero() {
 			return err
 		}
 		// The log may be gone already: what is served late goes with the next sweep.
@@ -382,8 +383,8 @@ func (db *DB) Receipts(ctx context.Context, scope tenet.Scope, id tenet.SessionI
 		if err := rs.Scan(&at, &body); err != nil {
 			return err
 		}
-		r, err := decodeReceipt(body)
-		r.Session, r.At = id, from(at)
+		r, err := column.DecodeReceipt(body)
+		r.Session, r.At = id, column.From(at)
 		out = append(out, r)
 		return err
 	})
@@ -391,33 +392,6 @@ func (db *DB) Receipts(ctx context.Context, scope tenet.Scope, id tenet.SessionI
 		return nil, failure(op, err)
 	}
 	return out, nil
-}
-
-func encodeReceipt(r tenet.Receipt) []byte {
-	var e encoder
-	e.str(r.ID)
-	encodeStrings(&e, r.Facts)
-	encodeStrings(&e, r.Recalled)
-	e.num(int64(len(r.Pending)))
-	for _, n := range r.Pending {
-		e.num(n)
-	}
-	e.num(int64(r.Lowest))
-	e.num(int64(r.Tokens))
-	return e.b
-}
-
-func decodeReceipt(body []byte) (tenet.Receipt, error) {
-	d := decoder{b: body}
-	r := tenet.Receipt{ID: d.str()}
-	r.Facts = decodeStrings[tenet.RecordID](&d)
-	r.Recalled = decodeStrings[tenet.RecordID](&d)
-	for range d.count() {
-		r.Pending = append(r.Pending, d.num())
-	}
-	r.Lowest = tenet.Label(d.num())
-	r.Tokens = int(d.num())
-	return r, d.err()
 }
 
 // End implements store.Sessions.
@@ -428,6 +402,6 @@ func (db *DB) End(ctx context.Context, scope tenet.Scope, id tenet.SessionID, at
 		if err != nil || !s.EndedAt.IsZero() {
 			return err
 		}
-		return c.exec(`UPDATE sessions SET ended_at = ?1, due_at = ?1 WHERE sid = ?2`, start(at), s.sid)
+		return c.exec(`UPDATE sessions SET ended_at = ?1, due_at = ?1 WHERE sid = ?2`, column.Start(at), s.sid)
 	})
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/tenet-memory/tenet"
 	"github.com/tenet-memory/tenet/store"
+	"github.com/tenet-memory/tenet/store/column"
 )
 
 var _ store.Shelf = (*DB)(nil)
@@ -112,11 +113,11 @@ func (db *DB) Threads(ctx context.Context, scope tenet.Scope, now time.Time, pre
 	err = db.r.each(ctx, `SELECT t.external_id, b.created_at FROM thread_names t JOIN blobs b
 		ON b.n = (SELECT n FROM blobs WHERE tid = t.tid AND expires_at > ?1 ORDER BY n DESC LIMIT 1)
 		WHERE t.scope = ?2 AND t.external_id >= ?3 AND t.external_id > ?4 AND substr(t.external_id, 1, length(?3)) = ?3
-		ORDER BY t.external_id LIMIT ?5`, []any{start(now), s.id, prefix, after, limit}, func(rs *sql.Rows) error {
+		ORDER BY t.external_id LIMIT ?5`, []any{column.Start(now), s.id, prefix, after, limit}, func(rs *sql.Rows) error {
 		var t tenet.Thread
 		var at int64
 		err := rs.Scan(&t.Name, &at)
-		t.NewestAt = from(at)
+		t.NewestAt = column.From(at)
 		out = append(out, t)
 		return err
 	})

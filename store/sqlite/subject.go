@@ -13,6 +13,7 @@ import (
 
 	"github.com/tenet-memory/tenet"
 	"github.com/tenet-memory/tenet/store"
+	"github.com/tenet-memory/tenet/store/column"
 )
 
 // masterKey wraps the subjects' data keys.
@@ -95,7 +96,7 @@ func (db *DB) find(ctx context.Context, c conn, op string, scope tenet.Scope) (s
 	case err != nil:
 		return s, failure(op, err)
 	}
-	s.gone = since(gone)
+	s.gone = column.Since(gone)
 	s.key, err = db.master.unwrap(s.id, wrapped)
 	return s, err
 }
@@ -112,7 +113,7 @@ func (db *DB) enter(c conn, op string, scope tenet.Scope) (subject, error) {
 	}
 	s.id, s.key = surrogate(), store.NewDataKey()
 	if err := c.exec(`INSERT INTO subjects (scope, tenant, kind, external_id, data_key, erased_at) VALUES (?, ?, ?, ?, ?, ?)`,
-		s.id, scope.Tenant(), int64(scope.Subject().Kind()), scope.Subject().ID(), db.master.wrap(s.id, s.key), micros(s.gone)); err != nil {
+		s.id, scope.Tenant(), int64(scope.Subject().Kind()), scope.Subject().ID(), db.master.wrap(s.id, s.key), column.Micros(s.gone)); err != nil {
 		return s, err
 	}
 	return s, c.exec(`INSERT INTO heads (scope, base, text, reset) VALUES (?1, ?2, ?2, ?2)`, s.id, base)
@@ -165,7 +166,7 @@ func (s subject) aboutHeld(seq int64, ref string, expires int64) string {
 
 // seal and unseal a candidate.
 func (s subject) seal(c tenet.Candidate, about string) []byte {
-	return s.key.Seal(encodeCandidate(c), about)
+	return s.key.Seal(column.EncodeCandidate(c), about)
 }
 
 func (s subject) unseal(sealed []byte, about string) (tenet.Candidate, error) {
@@ -173,5 +174,5 @@ func (s subject) unseal(sealed []byte, about string) (tenet.Candidate, error) {
 	if err != nil {
 		return tenet.Candidate{}, err
 	}
-	return decodeCandidate(plain, s.scope)
+	return column.DecodeCandidate(plain, s.scope)
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 
 	"github.com/tenet-memory/tenet"
+	"github.com/tenet-memory/tenet/store/column"
 )
 
 // thread finds the surrogate of a thread's name, 0 when it has none.
@@ -30,7 +31,7 @@ func (s subject) named(c conn, name string) (tid int64, err error) {
 // shelve seals and inserts a version.
 func (s subject) shelve(c conn, tid int64, b tenet.Blob) error {
 	return c.exec(`INSERT INTO blobs (scope, tid, `+blobColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`, s.id, tid, b.ID, b.Parent,
-		s.key.Seal(b.Data, s.about("blob", tid, b.ID)), s.key.Seal(b.Meta, s.about("meta", tid, b.ID)), start(b.CreatedAt), end(b.ExpiresAt))
+		s.key.Seal(b.Data, s.about("blob", tid, b.ID)), s.key.Seal(b.Meta, s.about("meta", tid, b.ID)), column.Start(b.CreatedAt), column.End(b.ExpiresAt))
 }
 
 const blobColumns = `id, parent, data, meta, created_at, expires_at`
@@ -43,7 +44,7 @@ func (s subject) blob(rs *sql.Rows, tid int64, thread string) (tenet.Blob, error
 	if err := rs.Scan(&b.ID, &b.Parent, &data, &meta, &created, &expires); err != nil {
 		return b, err
 	}
-	b.CreatedAt, b.ExpiresAt = from(created), from(expires)
+	b.CreatedAt, b.ExpiresAt = column.From(created), column.From(expires)
 	var err error
 	if b.Data, err = s.key.Unseal(data, s.about("blob", tid, b.ID)); err != nil {
 		return b, err

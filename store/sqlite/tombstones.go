@@ -11,6 +11,7 @@ import (
 	"github.com/tenet-memory/tenet"
 	"github.com/tenet-memory/tenet/gate"
 	"github.com/tenet-memory/tenet/store"
+	"github.com/tenet-memory/tenet/store/column"
 )
 
 // bury writes tombstones and drops the texts of what has aged out.
@@ -19,7 +20,7 @@ func (w *writing) bury(p gate.Plan) error {
 		fp := store.StatementDigest(w.key, t.Statement)
 		d := store.TombDigest(w.key, fp, t.Kind, t.Label)
 		if err := w.c.exec(`INSERT INTO tombstones (scope, statement, seq, kind, label, at, digest) VALUES (?, ?, ?, ?, ?, ?, ?)`,
-			w.id, fp, int64(w.seq), int64(t.Kind), int64(t.Label), start(w.at), d); err != nil {
+			w.id, fp, int64(w.seq), int64(t.Kind), int64(t.Label), column.Start(w.at), d); err != nil {
 			return err
 		}
 		w.Tombs = append(w.Tombs, d)
@@ -72,7 +73,7 @@ func (s subject) blocked(ctx context.Context, c conn, q gate.Query) (b gate.Bloc
 				var label tenet.Label
 				var at int64
 				err := rs.Scan(&kind, &label, &at)
-				f(kind, label, from(at))
+				f(kind, label, column.From(at))
 				return err
 			})
 	}

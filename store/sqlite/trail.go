@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/tenet-memory/tenet"
+	"github.com/tenet-memory/tenet/store/column"
 )
 
 // entries reads links of the chain with their words, in order. content is
@@ -36,14 +37,14 @@ func scanEntry(rs scanner) (e tenet.AuditEntry, v tenet.Verdict, content []byte,
 		&e.Ref, &e.Actor, &e.Why, &content, &v.Record, &v.Replaced, &v.Tier, &v.Key, &v.Label, &v.Effect, &findings, &vat); err != nil {
 		return e, v, nil, err
 	}
-	e.At = from(at)
+	e.At = column.From(at)
 	if codes != "" && json.Unmarshal([]byte(codes), &e.Codes) != nil {
 		return e, v, nil, tenet.Errorf(tenet.Internal, "read", "the codes of an audit entry are damaged")
 	}
 	if findings != "" && json.Unmarshal([]byte(findings), &v.Findings) != nil {
 		return e, v, nil, tenet.Errorf(tenet.Internal, "read", "the findings of a verdict are damaged")
 	}
-	v.At = from(vat)
+	v.At = column.From(vat)
 	if e.Outcome != 0 { // only candidates have verdicts; of other entries the columns are empty
 		v.Candidate, v.Outcome, v.Codes, v.RuleSet = tenet.CandidateID(e.Ref), e.Outcome, e.Codes, e.RuleSet
 	}
@@ -124,7 +125,7 @@ func (s subject) kept(ctx context.Context, c conn, id tenet.RecordID, f func(ten
 			if err := rs.Scan(&e.Message, &e.Session, &e.Role, &e.Label, &e.Excerpt, &said); err != nil {
 				return err
 			}
-			e.SaidAt = from(said)
+			e.SaidAt = column.From(said)
 			f(e)
 			return nil
 		})
@@ -143,7 +144,7 @@ func (db *DB) Held(ctx context.Context, scope tenet.Scope, now time.Time, after 
 		if err != nil {
 			return err
 		}
-		before := int64(noEnd)
+		before := int64(column.NoEnd)
 		if after != "" {
 			err := c.row(ctx, `SELECT seq FROM trail WHERE scope = ? AND ref = ? AND content IS NOT NULL`, []any{s.id, string(after)}, &before)
 			if errors.Is(err, sql.ErrNoRows) {
@@ -165,8 +166,8 @@ func (db *DB) Held(ctx context.Context, scope tenet.Scope, now time.Time, after 
 			if err != nil {
 				return err
 			}
-			h.Verdict, h.By, h.ExpiresAt = v, e.Actor, from(expires)
-			if expires > start(now) && sealed != nil {
+			h.Verdict, h.By, h.ExpiresAt = v, e.Actor, column.From(expires)
+			if expires > column.Start(now) && sealed != nil {
 				h.Candidate, err = s.unseal(sealed, s.aboutHeld(int64(e.Seq), e.Ref, expires))
 			}
 			out = append(out, h)

@@ -6,10 +6,10 @@ import (
 	"database/sql"
 	"errors"
 	"slices"
-	"unsafe"
 
 	"github.com/tenet-memory/tenet"
 	"github.com/tenet-memory/tenet/store"
+	"github.com/tenet-memory/tenet/store/column"
 )
 
 var _ store.Vectors = (*DB)(nil)
@@ -140,7 +140,7 @@ func (db *DB) Place(ctx context.Context, scope tenet.Scope, space string, vs []s
 			}
 			if err := c.exec(`INSERT INTO vectors (scope, record, space, position, numbers) VALUES (?, ?, ?, ?, ?)
 				ON CONFLICT DO UPDATE SET position = excluded.position, numbers = excluded.numbers`,
-				id, string(v.Record), number, dense+1, asBytes(v.Values)); err != nil {
+				id, string(v.Record), number, dense+1, column.AsBytes(v.Values)); err != nil {
 				return err
 			}
 			moved = true
@@ -175,7 +175,7 @@ func (db *DB) Places(ctx context.Context, scope tenet.Scope, space string, since
 			if err := rs.Scan(&v.Record, &b); err != nil {
 				return err
 			}
-			v.Values = asNumbers(b)
+			v.Values = column.AsNumbers(b)
 			out = append(out, v)
 			return nil
 		})
@@ -184,21 +184,6 @@ func (db *DB) Places(ctx context.Context, scope tenet.Scope, space string, since
 		return nil, 0, failure(op, err)
 	}
 	return out, at, nil
-}
-
-// asBytes and asNumbers are the same memory as the other type.
-func asBytes(v []int8) []byte {
-	if len(v) == 0 {
-		return []byte{}
-	}
-	return unsafe.Slice((*byte)(unsafe.Pointer(&v[0])), len(v))
-}
-
-func asNumbers(b []byte) []int8 {
-	if len(b) == 0 {
-		return nil
-	}
-	return unsafe.Slice((*int8)(unsafe.Pointer(&b[0])), len(b))
 }
 
 // unplace drops the places of a record whose text recall has lost.
