@@ -11,7 +11,7 @@ import (
 func TestErasure(t *testing.T) {
 	server(t)
 	for name, open := range map[string]func(testing.TB) *DB{"one": fresh, "partitioned": split4} {
-		t.Run(name, func(t *testing.T) { storetest.RunErasure(t, open, allRows) })
+		t.Run(name, func(t *testing.T) { storetest.RunErasure(t, open, allRows, tamper) })
 	}
 }
 

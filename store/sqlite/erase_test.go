@@ -7,7 +7,7 @@ import (
 	"github.com/tenet-memory/tenet/store/storetest"
 )
 
-func TestErasure(t *testing.T) { storetest.RunErasure(t, fresh, allRows) }
+func TestErasure(t *testing.T) { storetest.RunErasure(t, fresh, allRows, tamper) }
 
 // allRows reads every table that the live schema names, past the ports.
 func allRows(t testing.TB, db *DB) storetest.Rows {

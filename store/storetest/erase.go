@@ -45,13 +45,16 @@ var eraseClauses = []eraseClause{
 	{"OnlyTheGateErasesAgain", onlyTheGateErasesAgain},
 }
 
-// RunErasure checks store.Eraser on a database.
-func RunErasure[D Erasable](t *testing.T, open func(testing.TB) D, dump func(testing.TB, D) Rows) {
+// RunErasure checks store.Eraser on a database. dump reads its rows past the
+// ports, alter alters one.
+func RunErasure[D Erasable](t *testing.T, open func(testing.TB) D, dump func(testing.TB, D) Rows, alter func(testing.TB, store.Ledger, Tampering)) {
 	for _, c := range eraseClauses {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			db := open(t)
-			c.run(t, newEraseRig(t, db, func(t testing.TB) Rows { return dump(t, db) }))
+			r := newEraseRig(t, db, func(t testing.TB) Rows { return dump(t, db) })
+			r.alter = func(w Tampering) { alter(r.TB, db, w) }
+			c.run(t, r)
 		})
 	}
 }
@@ -61,8 +64,9 @@ const mark = "Qzwxmark"
 
 type eraseRig struct {
 	*rig
-	db   Erasable
-	dump func(testing.TB) Rows
+	db    Erasable
+	dump  func(testing.TB) Rows
+	alter func(Tampering)
 }
 
 func newEraseRig(t testing.TB, db Erasable, dump func(testing.TB) Rows) *eraseRig {
@@ -70,7 +74,7 @@ func newEraseRig(t testing.TB, db Erasable, dump func(testing.TB) Rows) *eraseRi
 }
 
 func (r *eraseRig) on(s tenet.Subject) *eraseRig {
-	return &eraseRig{rig: rigOn(r.TB, r.db, mustScope(r.TB, r.scope.Tenant(), s), nil), db: r.db, dump: r.dump}
+	return &eraseRig{rig: rigOn(r.TB, r.db, mustScope(r.TB, r.scope.Tenant(), s), nil), db: r.db, dump: r.dump, alter: r.alter}
 }
 
 func (r *eraseRig) erase(of gate.Selection, o store.EraseOptions) (store.Erased, error) {

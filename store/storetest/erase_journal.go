@@ -3,6 +3,7 @@ package storetest
 import (
 	"crypto/rand"
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -31,16 +32,45 @@ func aDryRunWritesNothing(t testing.TB, r *eraseRig) {
 	same(t, "rows", r.dump(t), was)
 }
 
+// alteredAfterErasure alters rows that an erasure left: those that it did not
+// touch, those whose digest is the erasure's own, and what it wrote.
 func alteredAfterErasure(t testing.TB, r *eraseRig) {
-	r.fill("basil")
-	r.fill(mark)
-	e := r.gone(gate.Selection{Session: tenet.SessionID("chat-" + mark)})
-	r.verified()
-	if why, err := r.db.Chain(ctx, e.Chain, e.Seq, append([]byte{0}, e.Hash[1:]...)); err != nil || why == "" {
-		t.Errorf("another hash at the entry is not found: %q %v", why, err)
-	}
-	if why, err := r.db.Chain(ctx, e.Chain, e.Seq+100, e.Hash); err != nil || why == "" {
-		t.Errorf("an entry that is not there is not missed: %q %v", why, err)
+	for n, c := range []struct {
+		what string
+		with func(basil, kept tenet.RecordID, seq uint64) Tampering
+	}{
+		{"a row that it did not touch", func(basil, _ tenet.RecordID, _ uint64) Tampering { return Tampering{Damage: RecordText, Record: basil} }},
+		{"a row that it made rest on others' word", func(_, kept tenet.RecordID, _ uint64) Tampering { return Tampering{Damage: RecordText, Record: kept} }},
+		{"a row that it left, dropped", func(_, kept tenet.RecordID, _ uint64) Tampering {
+			return Tampering{Damage: RecordDropped, Record: kept}
+		}},
+		{"its tombstones", func(_, _ tenet.RecordID, _ uint64) Tampering { return Tampering{Damage: TombDropped} }},
+		{"its entry", func(_, _ tenet.RecordID, seq uint64) Tampering { return Tampering{Damage: EntryAltered, Seq: seq} }},
+	} {
+		r := r.on(tenet.User(fmt.Sprint("altered-", n)))
+		r.fill("basil")
+		one, two := r.say("one", "m1", "I sleep at nine.", "app:test"), r.say("two", "m2", "I sleep at nine.", "app:test")
+		r.keep(r.citing(tenet.Note(r.scope, "sleeps at nine"), one))
+		r.keep(r.citing(tenet.Note(r.scope, "sleeps at nine"), two))
+		e := r.gone(gate.Selection{Session: "one"})
+		if len(e.Kept) != 1 {
+			t.Fatalf("kept on others' word: %v", e.Kept)
+		}
+		r.verified()
+		if why, err := r.db.Chain(ctx, e.Chain, e.Seq, append([]byte{0}, e.Hash[1:]...)); err != nil || why == "" {
+			t.Errorf("another hash at the entry is not found: %q %v", why, err)
+		}
+		if why, err := r.db.Chain(ctx, e.Chain, e.Seq+100, e.Hash); err != nil || why == "" {
+			t.Errorf("an entry that is not there is not missed: %q %v", why, err)
+		}
+		w := c.with(r.history(tenet.TierFact, "allergy_basil")[0].ID, e.Kept[0], e.Seq)
+		w.Scope = r.scope
+		r.alter(w)
+		v, err := r.l.Verify(ctx, r.scope)
+		must(t, err)
+		if v.OK() {
+			t.Errorf("%s: altered after an erasure, and nobody finds it", c.what)
+		}
 	}
 }
 
