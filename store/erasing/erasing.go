@@ -383,9 +383,8 @@ func (p *Part) findCandidates() error {
 	}
 	for _, c := range p.candidates {
 		f := gate.Fingerprint(c.Candidate)
-		_, inSession := p.sessions[c.Session]
 		goes := slices.ContainsFunc(c.Cites, func(id tenet.MessageID) bool { return p.messages[id] }) ||
-			inSession || p.sel.Key != "" && c.Key == p.sel.Key || c.Text != "" && p.statements[f] ||
+			p.session(string(c.Session)) || p.sel.Key != "" && c.Key == p.sel.Key || c.Text != "" && p.statements[f] ||
 			p.sel.Record != "" && string(c.ID) == string(p.sel.Record) || p.gone[tenet.RecordID(c.ID)] != nil ||
 			p.sel.Origin != "" && c.ProposedBy == p.sel.Origin || p.sel.Author.Principal != "" && c.ProposedBy == p.sel.Author.Principal ||
 			p.sel.item(p.s.Key, "candidate", string(c.ID)) || p.holds([]byte(c.Text)) || p.holds([]byte(c.Quote))

@@ -103,6 +103,7 @@ func (p *Part) mendRecords() error {
 			r.Origins = slices.DeleteFunc(slices.Clone(r.agreed), mine)
 			anew, fewer = true, true
 			r.Session, r.Message, r.ToolCall = r.Origins[0].Session, r.Origins[0].Message, r.Origins[0].ToolCall
+			r.Speaker, r.Position = "", 0 // they are the erased voice's; an origin holds neither
 			count(p.Counts, "records kept on others' word", 1)
 		}
 		if fewer {
@@ -119,8 +120,8 @@ func (p *Part) mendRecords() error {
 					seen++
 				}
 			}
-			if _, err := p.s.Exec(`UPDATE tenet.records SET origins = ?, agreed = ?, seen = ?, session = ?, message = ?, tool_call = ? WHERE scope = ? AND id = ?`,
-				column.EncodeOrigins(r.Origins, own), column.EncodeOrigins(agreed, own), int64(seen), string(r.Session), string(r.Message), r.ToolCall, p.s.ID, string(r.ID)); err != nil {
+			if _, err := p.s.Exec(`UPDATE tenet.records SET origins = ?, agreed = ?, seen = ?, session = ?, message = ?, tool_call = ?, speaker = ?, position = ? WHERE scope = ? AND id = ?`,
+				column.EncodeOrigins(r.Origins, own), column.EncodeOrigins(agreed, own), int64(seen), string(r.Session), string(r.Message), r.ToolCall, r.Speaker, r.Position, p.s.ID, string(r.ID)); err != nil {
 				return err
 			}
 		}
@@ -163,9 +164,8 @@ func (p *Part) dropEvidence() error {
 	next := map[place]int64{}
 	for _, r := range rows {
 		at := place{r.record, r.seq}
-		_, inSession := p.sessions[r.e.Session]
 		switch {
-		case !p.messages[r.e.Message] && !inSession:
+		case !p.messages[r.e.Message] && !p.session(string(r.e.Session)):
 		case p.sayings():
 			r.e.Excerpt = ""
 			n, err := p.s.Exec(`UPDATE tenet.evidence SET excerpt = '', digest = ? WHERE scope = ? AND record = ? AND seq = ? AND n = ?`,

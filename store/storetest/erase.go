@@ -35,6 +35,7 @@ var eraseClauses = []eraseClause{
 	{"WhatAPersonLeftElsewhereGoes", leftElsewhereGoes},
 	{"PartsGoAndTheChainVerifies", partsGo},
 	{"WhatOthersSaidTooStays", saidByOthersStays},
+	{"ASessionKeptElsewhereGoes", sessionElsewhereGoes},
 	{"ADryRunWritesNothing", aDryRunWritesNothing},
 	{"LateWritersWriteNothing", lateWritersWriteNothing},
 	{"OnlyTheUserMaySayItAgain", onlyTheUserSaysItAgain},

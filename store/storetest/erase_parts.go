@@ -90,7 +90,10 @@ func partsGo(t testing.TB, r *eraseRig) {
 func saidByOthersStays(t testing.TB, r *eraseRig) {
 	one := r.say("one", "m1", "I am allergic to nuts.", "app:test")
 	two := r.say("two", "m2", "I am allergic to nuts.", "app:test")
-	id := r.keep(r.citing(tenet.Note(r.scope, "allergic to nuts"), one)).Verdict.Record
+	first := tenet.Note(r.scope, "allergic to nuts")
+	first.Speaker, first.Position = "Sarah "+mark, 7
+	id := r.keep(r.citing(first, one)).Verdict.Record
+	same(t, "whose words it keeps", r.record(id).Speaker, first.Speaker)
 	r.keep(r.citing(tenet.Note(r.scope, "allergic to nuts"), two))
 	r.keep(r.citing(tenet.Note(r.scope, "from session one only: allergic to nuts I am"), one))
 	e := r.gone(gate.Selection{Session: "one"})
@@ -99,6 +102,9 @@ func saidByOthersStays(t testing.TB, r *eraseRig) {
 	rec := r.record(id)
 	if len(rec.Origins) != 1 || rec.Origins[0].Message != "m2" || rec.Session != "two" || rec.Seen != 1 {
 		t.Errorf("it rests on %+v, seen %d", rec.Origins, rec.Seen)
+	}
+	if rec.Speaker != "" || rec.Position != 0 {
+		t.Errorf("it still names who said it first: %q at %d", rec.Speaker, rec.Position)
 	}
 	e = r.gone(gate.Selection{Session: "two"})
 	same(t, "then nobody says it", e.Records, []tenet.RecordID{id})
@@ -168,6 +174,32 @@ func lateWritersWriteNothing(t testing.TB, r *eraseRig) {
 	delete(was, "spaces") // a model's name
 	delete(now, "spaces")
 	same(t, "rows after late writers", now, was)
+}
+
+// sessionElsewhereGoes is a session whose log another database keeps: this one
+// has no name of it, and what came of it here goes all the same.
+func sessionElsewhereGoes(t testing.TB, r *eraseRig) {
+	m := tenet.Message{ID: "m1", Session: "far", Role: tenet.RoleUser, Text: "I am allergic to nuts.", Label: tenet.LabelUserStated, RecordedBy: "app:test", RecordedAt: r.now}
+	near := r.say("near", "m2", "I sleep at nine.", "app:test")
+	stays := r.citing(tenet.Note(r.scope, "sleeps at nine"), near)
+	aside := m // quoted beside it, and no origin of it
+	aside.ID, aside.Text = "m3", "And about "+mark
+	stays.Evidence = append(stays.Evidence, aside)
+	stays.Candidate.Cites = append(stays.Candidate.Cites, aside.ID)
+	r.keep(stays)
+	r.keep(r.citing(tenet.Note(r.scope, "allergic to nuts"), m))
+	c := r.propose(r.agent, tenet.Fact(r.scope, "forged", "never "+mark))
+	c.Candidate.Session = "far"
+	if a := r.remember(c); a.Verdict.Outcome.Kept() {
+		t.Fatal("nothing was held")
+	}
+	same(t, "what waits for a reviewer", len(r.held()), 1)
+	r.gone(gate.Selection{Session: "far"})
+	r.verified()
+	same(t, "what is held of an erased session", len(r.held()), 0)
+	if in := r.dump(t)["evidence"]; (Rows{"evidence": in}).holding(aside.Text) != nil {
+		t.Error("the evidence still quotes an erased session")
+	}
 }
 
 func onlyTheUserSaysItAgain(t testing.TB, r *eraseRig) {
