@@ -122,7 +122,7 @@ func Erase(s Subject, sel Selector) (*Part, error) {
 	}
 	for _, step := range []func() error{
 		p.readRecords, p.readEvidence, p.readCandidates, p.find, p.findMessages, p.findCandidates,
-		p.dropRecords, p.mendRecords, p.dropEvidence, p.dropCandidates, p.dropTrail, p.dropSessions, p.dropMessages, p.mendReceipts, p.dropOpaque, p.mendReads,
+		p.dropRecords, p.mendRecords, p.dropEvidence, p.dropCandidates, p.dropTrail, p.dropSessions, p.dropMessages, p.mendReceipts, p.dropOpaque, p.mendReads, p.unsign,
 	} {
 		if err := step(); err != nil {
 			return nil, err

@@ -419,6 +419,49 @@ func (p *Part) dropOpaque() error {
 	return nil
 }
 
+// unsign takes a person's name out of the checkpoints that they wrote in
+// another's scope: the run that goes on from there is not theirs alone.
+func (p *Part) unsign() error {
+	s, principal := p.s, p.sel.Author.Principal
+	if principal == "" {
+		return nil
+	}
+	type change struct {
+		sid, version int64
+		sealed       []byte
+	}
+	var cs []change
+	if err := s.Each(`SELECT sid, version, sealed FROM tenet.checkpoints WHERE scope = ?`, []any{s.ID}, func(scan Scan) error {
+		var c change
+		var k tenet.Checkpoint
+		if err := scan(&c.sid, &c.version, &c.sealed); err != nil {
+			return err
+		}
+		about := s.About("checkpoint", c.sid, "")
+		plain, err := s.Key.Unseal(c.sealed, about)
+		if err != nil {
+			return err
+		}
+		if err := column.DecodeCheckpoint(plain, &k); err != nil || k.By != principal {
+			return err
+		}
+		k.By = ""
+		c.sealed = s.Key.Seal(column.EncodeCheckpoint(k), about)
+		cs = append(cs, c)
+		return nil
+	}); err != nil {
+		return err
+	}
+	for _, c := range cs {
+		n, err := s.Exec(`UPDATE tenet.checkpoints SET sealed = ? WHERE scope = ? AND sid = ? AND version = ?`, c.sealed, s.ID, c.sid, c.version)
+		if err != nil {
+			return err
+		}
+		count(p.Counts, "checkpoints", int(n))
+	}
+	return nil
+}
+
 // mendReads takes an erased scope out of what the sessions of others may read,
 // and a person out of what they claimed there.
 func (p *Part) mendReads() error {

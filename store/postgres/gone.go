@@ -131,6 +131,21 @@ func (db *DB) visitor(c conn, s subject, principal string) error {
 	return db.note(c, s, principal)
 }
 
+// voices notes whose word something rests on.
+func (w *writing) voices(origins []tenet.Origin) error {
+	for _, o := range origins {
+		if err := w.db.visitor(w.c, w.subject, o.Principal); err != nil {
+			return err
+		}
+		if o.Subject != "" && o.Subject != w.scope.Key() {
+			if err := w.db.note(w.c, w.subject, o.Subject); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
 // visitors notes the scopes that a session reads beside its own.
 func (db *DB) visitors(c conn, s subject, reads []tenet.Scope) error {
 	for _, r := range reads {

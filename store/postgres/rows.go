@@ -142,12 +142,7 @@ func (w *writing) insert(r tenet.Record) error {
 		return err
 	}
 	w.wrote(r.ID, digest)
-	for _, o := range r.Origins {
-		if err := w.db.visitor(w.c, w.subject, o.Principal); err != nil {
-			return err
-		}
-	}
-	return nil
+	return w.voices(r.Origins)
 }
 
 func (w *writing) keep(record tenet.RecordID, n int, e tenet.Evidence) error {
@@ -191,6 +186,9 @@ func (w *writing) agree(a gate.Agreement) error {
 		w.facts = w.seq // readers see the origins
 	}
 	w.Agreed = &a
+	if err := w.voices(a.Origins); err != nil {
+		return err
+	}
 	return w.c.exec(`INSERT INTO tenet.corroborations (scope, seq, record, origins) VALUES ($1, $2, $3, $4)`,
 		w.id, int64(w.seq), string(a.Record), column.EncodeOrigins(a.Origins, own))
 }
@@ -271,6 +269,9 @@ func (w *writing) stage(s gate.Staged) error {
 		}
 		if err := w.c.exec(`INSERT INTO tenet.staged (scope, sid, candidate, content, sealed) VALUES ($1, $2, $3, $4, $5)`,
 			w.id, sid, string(c.ID), content, w.sealStaged(c, s.Cited, sid)); err != nil {
+			return err
+		}
+		if err := w.db.visitor(w.c, w.subject, c.ProposedBy); err != nil {
 			return err
 		}
 		w.staged++

@@ -133,6 +133,9 @@ func (db *DB) PutCheckpoint(ctx context.Context, scope tenet.Scope, k tenet.Chec
 		if k.Version != r.last+1 {
 			return conflict(op, "the run stands elsewhere: read its newest checkpoint")
 		}
+		if err := db.visitor(c, r.subject, k.By); err != nil {
+			return err
+		}
 		if err := c.exec(`INSERT INTO tenet.checkpoints (scope, sid, version, step, position, at, content, sealed) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
 			r.subject.id, r.sid, k.Version, k.Step, k.Position, column.Start(k.At), content, r.key.Seal(column.EncodeCheckpoint(k), r.about("checkpoint", r.sid, ""))); err != nil {
 			return err

@@ -341,6 +341,9 @@ func (db *DB) Propose(ctx context.Context, scope tenet.Scope, id tenet.SessionID
 		case !errors.Is(err, pgx.ErrNoRows):
 			return err
 		}
+		if err := db.visitor(c, s.subject, p.ProposedBy); err != nil {
+			return err
+		}
 		if err := c.exec(`INSERT INTO tenet.proposals (scope, sid, candidate, content, sealed) VALUES ($1, $2, $3, $4, $5)`,
 			s.subject.id, s.sid, string(p.ID), content, s.seal(p, s.about("proposal", s.sid, string(p.ID)))); err != nil {
 			return err

@@ -122,6 +122,9 @@ func (db *DB) PutCheckpoint(ctx context.Context, scope tenet.Scope, k tenet.Chec
 		if k.Version != r.last+1 {
 			return conflict(op, "the run stands elsewhere: read its newest checkpoint")
 		}
+		if err := db.visitor(c, r.subject, k.By); err != nil {
+			return err
+		}
 		if err := c.exec(`INSERT INTO checkpoints (scope, sid, version, step, position, at, content, sealed) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
 			r.subject.id, r.sid, k.Version, k.Step, k.Position, column.Start(k.At), content, r.key.Seal(column.EncodeCheckpoint(k), r.about("checkpoint", r.sid, ""))); err != nil {
 			return err

@@ -33,6 +33,7 @@ var eraseClauses = []eraseClause{
 	{"EveryTableAndColumnHasARule", everyTableHasARule},
 	{"ASubjectLeavesNoByte", aSubjectLeavesNoByte},
 	{"WhatAPersonLeftElsewhereGoes", leftElsewhereGoes},
+	{"EveryWordLeftElsewhereIsFound", everyWordElsewhere},
 	{"PartsGoAndTheChainVerifies", partsGo},
 	{"WhatOthersSaidTooStays", saidByOthersStays},
 	{"ASessionKeptElsewhereGoes", sessionElsewhereGoes},

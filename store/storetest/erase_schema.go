@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/tenet-memory/tenet"
 	"github.com/tenet-memory/tenet/gate"
@@ -132,6 +133,74 @@ func aSubjectLeavesNoByte(t testing.TB, r *eraseRig) {
 	states, err = r.db.Erasures(ctx, r.scope.Tenant(), 10)
 	must(t, err)
 	same(t, "state after the physical pass", states[0].State, store.ErasureDone)
+}
+
+// everyWordElsewhere leaves one thing of a person in each of several scopes, so
+// that no other thing leads the erasure there.
+func everyWordElsewhere(t testing.TB, r *eraseRig) {
+	r.keep(r.fact("color", "green"))
+	who := "user:" + r.scope.Subject().ID()
+	in := func(name string) *eraseRig { return r.on(tenet.Project(name)) }
+	open := func(r *eraseRig) {
+		t.Helper()
+		_, err := r.db.Ensure(ctx, r.scope, tenet.Session{ID: "s", Scope: r.scope, Reads: []tenet.Scope{r.scope}, CreatedAt: r.now})
+		must(t, err)
+	}
+	// Cited as evidence, and not said in a session of this database.
+	said := tenet.Message{ID: "m1", Session: "far", Role: tenet.RoleUser, Text: "The build is green", Label: tenet.LabelUserStated, RecordedBy: who, RecordedAt: r.now}
+
+	agrees := in("agrees")
+	note := agrees.keep(agrees.note("The build is green")).Verdict.Record
+	if v := agrees.keep(agrees.citing(tenet.Note(agrees.scope, "The build is green"), said)).Verdict; v.Outcome != tenet.Corroborated {
+		t.Fatalf("the second voice: %v", v.Outcome)
+	}
+	rests := in("rests")
+	rests.keep(rests.citing(tenet.Note(rests.scope, "The build is green"), said))
+
+	runs := in("runs")
+	open(runs)
+	must(t, r.db.PutCheckpoint(ctx, runs.scope, tenet.Checkpoint{Session: "s", Version: 1, State: []byte("half way"), By: who, At: r.now}, 0, 5))
+	must(t, r.db.PutCheckpoint(ctx, runs.scope, tenet.Checkpoint{Session: "s", Version: 2, State: []byte("further"), By: "agent:bot", At: r.now}, 0, 5))
+
+	claims := in("claims")
+	open(claims)
+	_, _, err := r.db.Claim(ctx, claims.scope, store.Claim{Session: "s", Key: "mail", Payload: []byte("x"), By: who, Now: r.now, Until: r.now.Add(time.Hour)})
+	must(t, err)
+
+	waits := in("waits")
+	open(waits)
+	c := tenet.Note(waits.scope, "The build is slow")
+	c.ID, c.ProposedBy = "proposal", who
+	must(t, r.db.Propose(ctx, waits.scope, "s", c, time.Time{}))
+
+	staged := in("staged")
+	c = tenet.Note(staged.scope, "The build is slow").Citing("m2")
+	c.ID, c.ProposedBy = "staged", who
+	d, err := r.g.StageBatch(staged.scope, gate.Staged{Session: "s", To: 1, Since: r.now, Cited: []tenet.Message{{ID: "m2", Session: "s", Role: tenet.RoleUser, Text: "The build is slow", RecordedBy: "app:test", RecordedAt: r.now}}, Candidates: []tenet.Candidate{c}}, r.now)
+	must(t, err)
+	r.apply(d)
+
+	r.gone(gate.Selection{Subject: true})
+	if left := r.dump(t).holding(mark, "sarah"); len(left) > 0 {
+		t.Errorf("the person is still in %v", left)
+	}
+	rec := agrees.record(note)
+	same(t, "voices of what another said too", rec.Seen, 1)
+	ks, err := r.db.Checkpoints(ctx, runs.scope, "s", 0, 10)
+	must(t, err)
+	if len(ks) != 2 || ks[1].By != "" || string(ks[1].State) != "half way" || ks[0].By != "agent:bot" {
+		t.Errorf("the checkpoints: %+v", ks)
+	}
+	must(t, r.db.PutCheckpoint(ctx, runs.scope, tenet.Checkpoint{Session: "s", Version: 2, State: []byte("further"), By: "agent:bot", At: r.now}, 0, 5)) // the same call again
+	l, err := r.db.Lease(ctx, store.LeaseRequest{Worker: "w", Now: r.now, Until: r.now.Add(time.Hour), Scope: waits.scope, Only: "s"})
+	must(t, err)
+	same(t, "proposals", len(l.Proposals), 0)
+	_, cs, err := r.l.Staged(ctx, staged.scope, "s")
+	must(t, err)
+	same(t, "staged candidates", len(cs), 0)
+	for _, s := range []*eraseRig{agrees, rests, staged} {
+		s.verified()
+	}
 }
 
 func leftElsewhereGoes(t testing.TB, r *eraseRig) {
