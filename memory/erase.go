@@ -118,7 +118,7 @@ func (m *Memory) Erase(ctx context.Context, by tenet.Principal, scope tenet.Scop
 	if err != nil {
 		return Erasure{}, err
 	}
-	out := Erasure{DryRun: e.DryRun, What: done.What, Counts: done.Counts, Records: orNil(done.Records), Kept: orNil(done.Kept)}
+	out := Erasure{DryRun: e.DryRun, What: done.What, Counts: done.Counts, Records: orEmpty(done.Records), Kept: orEmpty(done.Kept)}
 	if e.DryRun {
 		return out, nil
 	}
@@ -133,13 +133,6 @@ func (m *Memory) Erase(ctx context.Context, by tenet.Principal, scope tenet.Scop
 		m.log.WarnContext(ctx, "the files still hold what was erased", "kind", tenet.KindOf(err).String())
 	}
 	return out, nil
-}
-
-func orNil[T any](s []T) []T {
-	if s == nil {
-		return []T{}
-	}
-	return s
 }
 
 // journal signs and appends what a restore needs.

@@ -280,3 +280,11 @@ func EstimateTokens(s string) int {
 	}
 	return (ascii+3)/4 + other
 }
+
+// orEmpty makes an absent list an empty one: [] and not null in JSON.
+func orEmpty[T any](s []T) []T {
+	if s == nil {
+		return []T{}
+	}
+	return s
+}

@@ -2,6 +2,7 @@ package memory
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/tenet-memory/tenet"
@@ -11,14 +12,16 @@ import (
 // Kept is a version in a batch.
 type Kept = store.Kept
 
-// MaxBatch is how many versions one PutAll, Named or Remove may name.
+// MaxBatch is how many versions one PutAll, Named or Remove may name, and how
+// many of them, or of threads, one page holds. A page may be asked for with one
+// more, which tells whether another follows.
 const MaxBatch = 500
 
 // PutAll keeps versions of one thread, all or none. The first of an id stays
 // unless a later one replaces it, so a repeated batch is harmless. Blobs need
 // ID, Data and what else they carry; keep is Put's.
 func (t *Threads) PutAll(ctx context.Context, thread string, bs []store.Kept, keep time.Duration) error {
-	if err := t.shelfOr(thread, len(bs)); err != nil {
+	if err := t.batch(thread, len(bs), MaxBatch); err != nil {
 		return err
 	}
 	if keep < 0 {
@@ -42,7 +45,7 @@ func (t *Threads) PutAll(ctx context.Context, thread string, bs []store.Kept, ke
 // Find returns versions whose id begins with prefix, highest id first, below
 // the given id (empty: from the highest), at most limit.
 func (t *Threads) Find(ctx context.Context, thread, prefix, below string, limit int) ([]tenet.Blob, error) {
-	if err := t.shelfOr(thread, limit); err != nil {
+	if err := t.batch(thread, limit, MaxBatch+1); err != nil {
 		return nil, err
 	}
 	for what, s := range map[string]string{"prefix": prefix, "below": below} {
@@ -52,22 +55,22 @@ func (t *Threads) Find(ctx context.Context, thread, prefix, below string, limit 
 			}
 		}
 	}
-	bs, err := t.shelf.Find(ctx, t.scope, thread, prefix, below, limit)
-	return t.live(bs), err
+	bs, err := t.shelf.Find(ctx, t.scope, t.now(), thread, prefix, below, limit)
+	return orEmpty(bs), err
 }
 
 // Named returns those of the named versions that the thread has, in no order.
 func (t *Threads) Named(ctx context.Context, thread string, ids []string) ([]tenet.Blob, error) {
-	if err := t.shelfOr(thread, len(ids)); err != nil {
+	if err := t.batch(thread, len(ids), MaxBatch); err != nil {
 		return nil, err
 	}
 	bs, err := t.shelf.Named(ctx, t.scope, thread, ids)
-	return t.live(bs), err
+	return orEmpty(slices.DeleteFunc(bs, t.over)), err
 }
 
 // Remove removes the named versions and returns how many there were.
 func (t *Threads) Remove(ctx context.Context, thread string, ids []string) (int, error) {
-	if err := t.shelfOr(thread, len(ids)); err != nil {
+	if err := t.batch(thread, len(ids), MaxBatch); err != nil {
 		return 0, err
 	}
 	return t.shelf.Remove(ctx, t.scope, thread, ids)
@@ -76,7 +79,7 @@ func (t *Threads) Remove(ctx context.Context, thread string, ids []string) (int,
 // Names lists the threads whose name begins with prefix, by name, after the
 // given one, at most limit.
 func (t *Threads) Names(ctx context.Context, prefix, after string, limit int) ([]tenet.Thread, error) {
-	if err := t.shelfOr("any", limit); err != nil {
+	if err := t.shelved(limit, MaxBatch+1); err != nil {
 		return nil, err
 	}
 	if err := tenet.CheckText("prefix", prefix); err != nil {
@@ -85,24 +88,24 @@ func (t *Threads) Names(ctx context.Context, prefix, after string, limit int) ([
 	return t.shelf.Threads(ctx, t.scope, t.now(), prefix, after, limit)
 }
 
-func (t *Threads) shelfOr(thread string, n int) error {
+// shelved checks that there is a shelf, and that n of its things are not too
+// many.
+func (t *Threads) shelved(n, most int) error {
 	if t.shelf == nil {
 		return tenet.Errorf(tenet.Unavailable, "threads", "the store keeps no batches of versions")
 	}
-	if n <= 0 || n > MaxBatch+1 {
-		return tenet.Errorf(tenet.Invalid, "thread", "%d versions, want 1 to %d", n, MaxBatch)
+	if n <= 0 || n > most {
+		return tenet.Errorf(tenet.Invalid, "thread", "%d at once, want 1 to %d", n, most)
 	}
-	return checkName("thread", thread, tenet.MaxID)
+	return nil
 }
 
-func (t *Threads) live(bs []tenet.Blob) []tenet.Blob {
-	live := make([]tenet.Blob, 0, len(bs))
-	for _, b := range bs {
-		if !t.over(b) {
-			live = append(live, b)
-		}
+// batch is shelved for versions of one thread.
+func (t *Threads) batch(thread string, n, most int) error {
+	if err := t.shelved(n, most); err != nil {
+		return err
 	}
-	return live
+	return checkName("thread", thread, tenet.MaxID)
 }
 
 // checkBlob checks what a version is called and how large it is.

@@ -84,11 +84,8 @@ func (t *Threads) List(ctx context.Context, thread, after string, limit int) ([]
 	if limit <= 0 {
 		return nil, tenet.Errorf(tenet.Invalid, "thread", "limit must be positive")
 	}
-	bs, err := t.threads.List(ctx, t.scope, thread, after, limit)
-	if err != nil {
-		return nil, err
-	}
-	return t.live(bs), nil
+	bs, err := t.threads.List(ctx, t.scope, t.now(), thread, after, limit)
+	return orEmpty(bs), err
 }
 
 // Drop removes a thread with all its versions and returns how many.

@@ -19,9 +19,10 @@ type Kept struct {
 type Shelf interface {
 	// PutAll keeps versions of one thread, all or none.
 	PutAll(ctx context.Context, scope tenet.Scope, thread string, bs []Kept) error
-	// Find returns the versions whose id begins with prefix, highest id first
-	// (byte order), below the given id (empty: from the highest), at most limit.
-	Find(ctx context.Context, scope tenet.Scope, thread, prefix, below string, limit int) ([]tenet.Blob, error)
+	// Find returns the versions whose id begins with prefix and that are not over
+	// at now, highest id first (byte order), below the given id (empty: from the
+	// highest), at most limit.
+	Find(ctx context.Context, scope tenet.Scope, now time.Time, thread, prefix, below string, limit int) ([]tenet.Blob, error)
 	// Named returns those of the named versions that the thread has, in no order.
 	Named(ctx context.Context, scope tenet.Scope, thread string, ids []string) ([]tenet.Blob, error)
 	// Remove removes the named versions and returns how many there were. A

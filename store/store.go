@@ -254,9 +254,9 @@ type Threads interface {
 	Put(ctx context.Context, scope tenet.Scope, b tenet.Blob, strict bool) error
 	// Get returns a version, or the newest when id is empty.
 	Get(ctx context.Context, scope tenet.Scope, thread, id string) (tenet.Blob, error)
-	// List returns versions newest first, after the given id (empty: from the
-	// newest), at most limit.
-	List(ctx context.Context, scope tenet.Scope, thread, after string, limit int) ([]tenet.Blob, error)
+	// List returns versions that are not over at now, newest first, after the
+	// given id (empty: from the newest), at most limit.
+	List(ctx context.Context, scope tenet.Scope, now time.Time, thread, after string, limit int) ([]tenet.Blob, error)
 	// Drop removes a thread with all its versions and returns how many.
 	Drop(ctx context.Context, scope tenet.Scope, thread string) (int, error)
 }

@@ -54,13 +54,13 @@ func (db *DB) PutAll(ctx context.Context, scope tenet.Scope, thread string, bs [
 }
 
 // Find implements store.Shelf.
-func (db *DB) Find(ctx context.Context, scope tenet.Scope, thread, prefix, below string, limit int) ([]tenet.Blob, error) {
+func (db *DB) Find(ctx context.Context, scope tenet.Scope, now time.Time, thread, prefix, below string, limit int) ([]tenet.Blob, error) {
 	const op = "find"
 	if limit < 0 {
 		return nil, invalid(op, "a negative limit")
 	}
 	return db.versions(ctx, op, scope, thread,
-		`AND id >= $3 AND starts_with(id, $3) AND ($4 = '' OR id < $4) ORDER BY id DESC LIMIT $5`, prefix, below, limit)
+		`AND id >= $3 AND starts_with(id, $3) AND ($4 = '' OR id < $4) AND expires_at > $5 ORDER BY id DESC LIMIT $6`, prefix, below, column.Start(now), limit)
 }
 
 // Named implements store.Shelf.

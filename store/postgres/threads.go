@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -122,15 +123,15 @@ func (db *DB) Get(ctx context.Context, scope tenet.Scope, thread, id string) (te
 }
 
 // List implements store.Threads.
-func (db *DB) List(ctx context.Context, scope tenet.Scope, thread, after string, limit int) ([]tenet.Blob, error) {
+func (db *DB) List(ctx context.Context, scope tenet.Scope, now time.Time, thread, after string, limit int) ([]tenet.Blob, error) {
 	const op = "list"
 	if limit < 0 {
 		return nil, invalid(op, "a negative limit")
 	}
 	if after == "" {
-		return db.versions(ctx, op, scope, thread, `ORDER BY n DESC LIMIT $3`, limit)
+		return db.versions(ctx, op, scope, thread, `AND expires_at > $3 ORDER BY n DESC LIMIT $4`, column.Start(now), limit)
 	}
-	return db.versions(ctx, op, scope, thread, `AND n < (SELECT n FROM tenet.blobs WHERE scope = $1 AND tid = $2 AND id = $3) ORDER BY n DESC LIMIT $4`, after, limit)
+	return db.versions(ctx, op, scope, thread, `AND n < (SELECT n FROM tenet.blobs WHERE scope = $1 AND tid = $2 AND id = $3) AND expires_at > $4 ORDER BY n DESC LIMIT $5`, after, column.Start(now), limit)
 }
 
 func (db *DB) versions(ctx context.Context, op string, scope tenet.Scope, thread, where string, args ...any) ([]tenet.Blob, error) {

@@ -35,7 +35,7 @@ func (db *DB) PutAll(ctx context.Context, scope tenet.Scope, thread string, bs [
 }
 
 // Find implements store.Shelf.
-func (db *DB) Find(ctx context.Context, scope tenet.Scope, thread, prefix, below string, limit int) ([]tenet.Blob, error) {
+func (db *DB) Find(ctx context.Context, scope tenet.Scope, now time.Time, thread, prefix, below string, limit int) ([]tenet.Blob, error) {
 	const op = "find"
 	if limit < 0 {
 		return nil, invalid(op, "a negative limit")
@@ -49,12 +49,12 @@ func (db *DB) Find(ctx context.Context, scope tenet.Scope, thread, prefix, below
 	if below != "" && (prefix == "" || below < prefix+"\xff") {
 		high = "(" + below
 	}
-	return db.versions(ctx, op, scope, thread, "prefix", limit, high, "["+prefix)
+	return db.versions(ctx, op, scope, thread, "prefix", limit, now, high, "["+prefix)
 }
 
 // Named implements store.Shelf.
 func (db *DB) Named(ctx context.Context, scope tenet.Scope, thread string, ids []string) ([]tenet.Blob, error) {
-	return db.versions(ctx, "named", scope, thread, "named", len(ids), texts(ids)...)
+	return db.versions(ctx, "named", scope, thread, "named", len(ids), time.Time{}, texts(ids)...)
 }
 
 func texts(ids []string) []any {

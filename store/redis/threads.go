@@ -2,6 +2,7 @@ package redis
 
 import (
 	"context"
+	"time"
 
 	"github.com/tenet-memory/tenet"
 	"github.com/tenet-memory/tenet/store"
@@ -37,7 +38,7 @@ func (db *DB) Get(ctx context.Context, scope tenet.Scope, thread, id string) (te
 	if id != "" {
 		what, args = "named", []any{id}
 	}
-	bs, err := db.versions(ctx, op, scope, thread, what, 1, args...)
+	bs, err := db.versions(ctx, op, scope, thread, what, 1, time.Time{}, args...)
 	if err == nil && len(bs) == 0 {
 		err = absent(op, "version")
 	}
@@ -48,24 +49,25 @@ func (db *DB) Get(ctx context.Context, scope tenet.Scope, thread, id string) (te
 }
 
 // List implements store.Threads.
-func (db *DB) List(ctx context.Context, scope tenet.Scope, thread, after string, limit int) ([]tenet.Blob, error) {
+func (db *DB) List(ctx context.Context, scope tenet.Scope, now time.Time, thread, after string, limit int) ([]tenet.Blob, error) {
 	const op = "list"
 	if limit < 0 {
 		return nil, invalid(op, "a negative limit")
 	}
 	if after == "" {
-		return db.versions(ctx, op, scope, thread, "newest", limit)
+		return db.versions(ctx, op, scope, thread, "newest", limit, now)
 	}
-	return db.versions(ctx, op, scope, thread, "after", limit, after)
+	return db.versions(ctx, op, scope, thread, "after", limit, now, after)
 }
 
-func (db *DB) versions(ctx context.Context, op string, scope tenet.Scope, thread, what string, limit int, args ...any) ([]tenet.Blob, error) {
+// versions are those that are not over at now; the zero time: all.
+func (db *DB) versions(ctx context.Context, op string, scope tenet.Scope, thread, what string, limit int, now time.Time, args ...any) ([]tenet.Blob, error) {
 	p, err := db.place(op, scope)
 	if err != nil {
 		return nil, err
 	}
 	s := db.thread(p, thread)
-	r, err := db.run(ctx, op, "versions", p.tag, append([]any{p.u, s, what, limit}, args...)...)
+	r, err := db.run(ctx, op, "versions", p.tag, append([]any{p.u, s, what, limit, micros(now)}, args...)...)
 	if err != nil || len(r) == 3 {
 		return nil, err
 	}

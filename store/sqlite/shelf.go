@@ -55,13 +55,13 @@ func (db *DB) PutAll(ctx context.Context, scope tenet.Scope, thread string, bs [
 }
 
 // Find implements store.Shelf.
-func (db *DB) Find(ctx context.Context, scope tenet.Scope, thread, prefix, below string, limit int) ([]tenet.Blob, error) {
+func (db *DB) Find(ctx context.Context, scope tenet.Scope, now time.Time, thread, prefix, below string, limit int) ([]tenet.Blob, error) {
 	const op = "find"
 	if limit < 0 {
 		return nil, invalid(op, "a negative limit")
 	}
 	return db.versions(ctx, op, scope, thread,
-		`tid = ?1 AND id >= ?2 AND substr(id, 1, length(?2)) = ?2 AND (?3 = '' OR id < ?3) ORDER BY id DESC LIMIT ?4`, prefix, below, limit)
+		`tid = ?1 AND id >= ?2 AND substr(id, 1, length(?2)) = ?2 AND (?3 = '' OR id < ?3) AND expires_at > ?4 ORDER BY id DESC LIMIT ?5`, prefix, below, column.Start(now), limit)
 }
 
 // Named implements store.Shelf.

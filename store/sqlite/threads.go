@@ -5,6 +5,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"time"
 
 	"github.com/tenet-memory/tenet"
 	"github.com/tenet-memory/tenet/store/column"
@@ -115,15 +116,15 @@ func (db *DB) Get(ctx context.Context, scope tenet.Scope, thread, id string) (te
 }
 
 // List implements store.Threads.
-func (db *DB) List(ctx context.Context, scope tenet.Scope, thread, after string, limit int) ([]tenet.Blob, error) {
+func (db *DB) List(ctx context.Context, scope tenet.Scope, now time.Time, thread, after string, limit int) ([]tenet.Blob, error) {
 	const op = "list"
 	if limit < 0 {
 		return nil, invalid(op, "a negative limit")
 	}
 	if after == "" {
-		return db.versions(ctx, op, scope, thread, `tid = ? ORDER BY n DESC LIMIT ?`, limit)
+		return db.versions(ctx, op, scope, thread, `tid = ? AND expires_at > ? ORDER BY n DESC LIMIT ?`, column.Start(now), limit)
 	}
-	return db.versions(ctx, op, scope, thread, `tid = ?1 AND n < (SELECT n FROM blobs WHERE tid = ?1 AND id = ?2) ORDER BY n DESC LIMIT ?3`, after, limit)
+	return db.versions(ctx, op, scope, thread, `tid = ?1 AND n < (SELECT n FROM blobs WHERE tid = ?1 AND id = ?2) AND expires_at > ?3 ORDER BY n DESC LIMIT ?4`, after, column.Start(now), limit)
 }
 
 func (db *DB) versions(ctx context.Context, op string, scope tenet.Scope, thread, where string, args ...any) ([]tenet.Blob, error) {

@@ -242,11 +242,11 @@ func (s shelf) Get(ctx context.Context, scope tenet.Scope, thread, id string) (t
 	return b, err
 }
 
-func (s shelf) List(ctx context.Context, scope tenet.Scope, thread, after string, limit int) ([]tenet.Blob, error) {
+func (s shelf) List(ctx context.Context, scope tenet.Scope, now time.Time, thread, after string, limit int) ([]tenet.Blob, error) {
 	if s.lst != nil {
 		s.lst(&after)
 	}
-	return s.Oracle.List(ctx, scope, thread, after, limit)
+	return s.Oracle.List(ctx, scope, now, thread, after, limit)
 }
 
 func (s shelf) Drop(ctx context.Context, scope tenet.Scope, thread string) (int, error) {

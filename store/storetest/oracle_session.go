@@ -407,8 +407,10 @@ func (o *Oracle) Get(ctx context.Context, scope tenet.Scope, thread, id string) 
 	return tenet.Blob{}, tenet.Errorf(tenet.NotFound, "get", "no such version")
 }
 
+func over(b tenet.Blob, now time.Time) bool { return !b.ExpiresAt.IsZero() && !b.ExpiresAt.After(now) }
+
 // List implements store.Threads.
-func (o *Oracle) List(ctx context.Context, scope tenet.Scope, thread, after string, limit int) ([]tenet.Blob, error) {
+func (o *Oracle) List(ctx context.Context, scope tenet.Scope, now time.Time, thread, after string, limit int) ([]tenet.Blob, error) {
 	s, err := o.enter(ctx, "list", scope)
 	defer o.mu.Unlock()
 	if err != nil {
@@ -417,7 +419,7 @@ func (o *Oracle) List(ctx context.Context, scope tenet.Scope, thread, after stri
 	var out []tenet.Blob
 	skip := after != ""
 	for _, b := range slices.Backward(s.threads[thread]) {
-		if !skip && len(out) < limit {
+		if !skip && len(out) < limit && !over(b, now) {
 			out = append(out, b)
 		}
 		skip = skip && b.ID != after

@@ -42,7 +42,7 @@ func (o *Oracle) PutAll(ctx context.Context, scope tenet.Scope, thread string, b
 }
 
 // Find implements store.Shelf.
-func (o *Oracle) Find(ctx context.Context, scope tenet.Scope, thread, prefix, below string, limit int) ([]tenet.Blob, error) {
+func (o *Oracle) Find(ctx context.Context, scope tenet.Scope, now time.Time, thread, prefix, below string, limit int) ([]tenet.Blob, error) {
 	s, err := o.enter(ctx, "find", scope)
 	defer o.mu.Unlock()
 	if err != nil {
@@ -50,7 +50,7 @@ func (o *Oracle) Find(ctx context.Context, scope tenet.Scope, thread, prefix, be
 	}
 	var out []tenet.Blob
 	for _, b := range s.threads[thread] {
-		if strings.HasPrefix(b.ID, prefix) && (below == "" || b.ID < below) {
+		if strings.HasPrefix(b.ID, prefix) && !over(b, now) && (below == "" || b.ID < below) {
 			out = append(out, b)
 		}
 	}
@@ -96,7 +96,7 @@ func (o *Oracle) Threads(ctx context.Context, scope tenet.Scope, now time.Time, 
 			continue
 		}
 		for _, b := range slices.Backward(bs) {
-			if b.ExpiresAt.IsZero() || b.ExpiresAt.After(now) {
+			if !over(b, now) {
 				out = append(out, tenet.Thread{Name: name, NewestAt: b.CreatedAt})
 				break
 			}

@@ -12,6 +12,7 @@ var shelfClauses = []clause{
 	{"ABatchIsAllOrNone", batchIsAllOrNone},
 	{"TheFirstStaysUnlessReplaced", firstStays},
 	{"FindIsByIdBelow", findIsByID},
+	{"APageIsFullOfWhatIsNotOver", pageIsOfWhatIsNotOver},
 	{"NamedAreTheNamed", namedAreTheNamed},
 	{"RemoveLeavesTheRest", removeLeavesTheRest},
 	{"ThreadsAreListedByName", threadsAreListed},
@@ -38,11 +39,11 @@ func idsOf(bs []tenet.Blob) []string {
 func batchIsAllOrNone(t testing.TB, b Backend) {
 	s, scope := shelfOf(t, b), sarah(t)
 	wantKind(t, "an id is missing", s.PutAll(ctx, scope, "th", kept("a", "")), tenet.Invalid)
-	got, err := s.Find(ctx, scope, "th", "", "", 10)
+	got, err := s.Find(ctx, scope, blobTime, "th", "", "", 10)
 	must(t, err)
 	same(t, "nothing of a refused batch", idsOf(got), []string(nil))
 	must(t, s.PutAll(ctx, scope, "th", kept("a", "b")))
-	got, err = s.Find(ctx, scope, "th", "", "", 10)
+	got, err = s.Find(ctx, scope, blobTime, "th", "", "", 10)
 	must(t, err)
 	same(t, "the batch", idsOf(got), []string{"b", "a"})
 	same(t, "a version", string(got[1].Data), "data of a")
@@ -82,9 +83,35 @@ func findIsByID(t testing.TB, b Backend) {
 		{"", "c", 10, []string{"b/9"}},
 		{"d", "", 10, nil},
 	} {
-		got, err := s.Find(ctx, scope, "th", c.prefix, c.below, c.limit)
+		got, err := s.Find(ctx, scope, blobTime, "th", c.prefix, c.below, c.limit)
 		must(t, err)
 		same(t, "find "+c.prefix+" below "+c.below, idsOf(got), c.want)
+	}
+}
+
+func pageIsOfWhatIsNotOver(t testing.TB, b Backend) {
+	s, scope := shelfOf(t, b), sarah(t)
+	ks := kept("c1", "c2", "c3", "c4", "c5", "c6", "c7", "c8", "c9")
+	for _, i := range []int{3, 4, 5, 6, 8} {
+		ks[i].ExpiresAt = blobTime.Add(time.Minute)
+	}
+	ks[0].ExpiresAt = blobTime.Add(time.Hour)
+	must(t, s.PutAll(ctx, scope, "th", ks))
+	for _, c := range []struct {
+		below string
+		now   time.Duration
+		want  []string
+	}{
+		{"", time.Minute, []string{"c8", "c3"}}, {"c8", time.Minute, []string{"c3", "c2"}}, {"c3", time.Minute, []string{"c2", "c1"}},
+		{"c3", time.Hour, []string{"c2"}}, {"c9", 0, []string{"c8", "c7"}},
+	} {
+		now := blobTime.Add(c.now)
+		got, err := s.Find(ctx, scope, now, "th", "c", c.below, 2)
+		must(t, err)
+		same(t, "by id below "+c.below, idsOf(got), c.want)
+		got, err = s.(store.Threads).List(ctx, scope, now, "th", c.below, 2)
+		must(t, err)
+		same(t, "newest first after "+c.below, idsOf(got), c.want)
 	}
 }
 
@@ -106,7 +133,7 @@ func removeLeavesTheRest(t testing.TB, b Backend) {
 	n, err := s.Remove(ctx, scope, "th", []string{"a", "c", "nope"})
 	must(t, err)
 	same(t, "removed", n, 2)
-	got, err := s.Find(ctx, scope, "th", "", "", 10)
+	got, err := s.Find(ctx, scope, blobTime, "th", "", "", 10)
 	must(t, err)
 	same(t, "the rest", idsOf(got), []string{"b"})
 	_, err = s.Remove(ctx, scope, "th", []string{"b"})

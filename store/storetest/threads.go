@@ -93,7 +93,7 @@ func strictHeadConflicts(t testing.TB, b Backend) {
 		}
 	}
 	same(t, "how many of the racing puts won", n, 1)
-	list, err := s.List(ctx, scope, "th", "", 10)
+	list, err := s.List(ctx, scope, blobTime, "th", "", 10)
 	must(t, err)
 	same(t, "how many versions there are", len(list), 3)
 }
@@ -110,7 +110,7 @@ func sameIDOtherBytesConflicts(t testing.TB, b Backend) {
 	got, err := s.Get(ctx, scope, "th", "a")
 	must(t, err)
 	same(t, "what is kept", string(got.Data), "data of a")
-	list, err := s.List(ctx, scope, "th", "", 10)
+	list, err := s.List(ctx, scope, blobTime, "th", "", 10)
 	must(t, err)
 	same(t, "how many", len(list), 1)
 	must(t, s.Put(ctx, scope, blob("th", "A", ""), false)) // ids distinguish by case
@@ -127,7 +127,7 @@ func listPages(t testing.TB, b Backend) {
 	must(t, s.Put(ctx, scope, blob("other", "v0", ""), false))
 	var got []string
 	for after := ""; ; {
-		page, err := s.List(ctx, scope, "th", after, 3)
+		page, err := s.List(ctx, scope, blobTime, "th", after, 3)
 		must(t, err)
 		if len(page) > 3 || len(got) > 10 {
 			t.Fatalf("a page of %d after %d versions", len(page), len(got))
@@ -157,7 +157,7 @@ func dropRemoves(t testing.TB, b Backend) {
 	}
 	_, err := s.Get(ctx, scope, "th", "")
 	wantKind(t, "the dropped thread", err, tenet.NotFound)
-	list, err := s.List(ctx, scope, "th2", "", 10)
+	list, err := s.List(ctx, scope, blobTime, "th2", "", 10)
 	must(t, err)
 	same(t, "the other thread", len(list), 3)
 	must(t, s.Put(ctx, scope, blob("th", "a", ""), true)) // the name is free again
@@ -182,7 +182,7 @@ func threadScopesAreDisjoint(t testing.TB, b Backend) {
 		}
 	}
 	for i, scope := range scopes {
-		list, err := s.List(ctx, scope, "th", "", 10)
+		list, err := s.List(ctx, scope, blobTime, "th", "", 10)
 		must(t, err)
 		same(t, fmt.Sprintf("%q: what is left", scope), len(list), i%2)
 	}
@@ -198,7 +198,7 @@ func unusableThreadArguments(t testing.TB, b Backend) {
 		kind  tenet.Kind
 	}{{ctx, tenet.Scope{}, tenet.Invalid}, {dead, scope, tenet.Unavailable}} {
 		_, get := s.Get(c.ctx, c.scope, "th", "")
-		_, list := s.List(c.ctx, c.scope, "th", "", 10)
+		_, list := s.List(c.ctx, c.scope, blobTime, "th", "", 10)
 		_, drop := s.Drop(c.ctx, c.scope, "th")
 		for name, err := range map[string]error{"Put": s.Put(c.ctx, c.scope, blob("th", "a", ""), false), "Get": get, "List": list, "Drop": drop} {
 			wantKind(t, fmt.Sprintf("%s with scope %v", name, c.scope), err, c.kind)
