@@ -34,6 +34,7 @@ what it replaces (If-Match, or If-None-Match: *): 428 without, 412 when another 
 func newDocument(version string) (huma.Registry, *huma.OpenAPI) {
 	registry := huma.NewMapRegistry("#/components/schemas/", huma.DefaultSchemaNamer)
 	registry.RegisterTypeAlias(reflect.TypeFor[tenet.Scope](), reflect.TypeFor[Scope]())
+	registry.RegisterTypeAlias(reflect.TypeFor[judged](), reflect.TypeFor[tenet.Verdict]())
 	return registry, &huma.OpenAPI{
 		OpenAPI: "3.1.0",
 		Info: &huma.Info{Title: "Tenet", Version: version, Description: about,
@@ -111,8 +112,11 @@ func (a *API) describe(op operation, p place, in *decoder, answer *huma.Schema) 
 		good.Content = map[string]*huma.MediaType{"application/json": {Schema: answer}}
 	}
 	o.Responses[strconv.Itoa(op.status)] = good
-	if op.later {
+	if op.later || op.waits != nil {
 		accepted := *good
+		if op.waits != nil {
+			accepted.Content = map[string]*huma.MediaType{"application/json": {Schema: a.registry.Schema(op.waits, true, op.waits.Name())}}
+		}
 		accepted.Description = http.StatusText(http.StatusAccepted)
 		o.Responses[strconv.Itoa(http.StatusAccepted)] = &accepted
 	}

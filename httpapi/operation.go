@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/url"
+	"reflect"
 	"strconv"
 	"sync"
 	"time"
@@ -24,10 +25,11 @@ type operation struct {
 	summary string
 	who     access
 	once    onceRule
-	status  int   // of success
-	also    []int // further statuses it may answer
-	wait    bool  // may take longer than other calls
-	later   bool  // may answer 202: accepted, see Location for what became of it
+	status  int          // of success
+	also    []int        // further statuses it may answer
+	wait    bool         // may take longer than other calls
+	later   bool         // may answer 202: accepted, see Location for what became of it
+	waits   reflect.Type // what a 202 says instead of the answer that is not there yet
 }
 
 // onceRule says what a call does with an Idempotency-Key.

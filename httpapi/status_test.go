@@ -16,7 +16,10 @@ func TestWhatWasAcceptedHasAStatus(t *testing.T) {
 	w.want(w.as("app").do("POST", chat+"/messages", say("user", "I like tea."), w.key()), 201)
 	accepted := w.want(agent.do("POST", chat+"/proposals", obj{"tier": "note", "text": "likes tea", "quote": "likes tea"}, w.key()), 202)
 	id := accepted.at("id").(string)
-	w.want(agent.do("GET", chat+"/proposals/"+id, nil), 404)
+	if a := w.want(agent.do("GET", chat+"/proposals/"+id, nil), 202); a.at("state") != "waiting" && a.at("state") != "due" || a.at("id") != id {
+		t.Errorf("while it waits: %v", a)
+	}
+	w.want(agent.do("GET", "/v1/users/sarah/sessions/nope/proposals/"+id, nil), 404)
 	if s := w.want(agent.do("GET", chat+"/status", nil), 200); s.at("state") == "done" || s.at("messages") != 1.0 {
 		t.Errorf("before: %v", s)
 	}
@@ -32,6 +35,7 @@ func TestWhatWasAcceptedHasAStatus(t *testing.T) {
 	if v := w.want(agent.do("GET", chat+"/proposals/"+id, nil), 200); v.at("outcome") == nil || v.at("candidate") != id {
 		t.Errorf("the verdict: %v", v)
 	}
+	w.want(agent.do("GET", chat+"/proposals/nobody", nil), 404)
 	w.want(agent.do("GET", "/v1/users/sarah/sessions/nope/status", nil), 404)
 }
 

@@ -158,7 +158,7 @@ func TestAModelSpeaksThroughAnyKey(t *testing.T) {
 			t.Errorf("%s: a document's label is %v", kind, doc["label"])
 		}
 		w.consolidate("acme", user, "s")
-		if v, _ := c.must("proposal", obj{"id": out["id"]}); v["state"] != "quarantined" && v["state"] != "rejected" {
+		if v, _ := c.must("proposal", obj{"session": "s", "id": out["id"]}); v["state"] != "quarantined" && v["state"] != "rejected" {
 			t.Errorf("%s: a model's word about the user was %v", kind, v["state"])
 		}
 		if fs, _ := c.must("facts", obj{}); len(fs["facts"].([]any)) != 0 {
@@ -189,8 +189,14 @@ func TestACitedUserMessageCounts(t *testing.T) {
 		t.Fatalf("context does not list the message: %v", got)
 	}
 	out, _ := c.must("propose", obj{"session": "s", "tier": "fact", "key": "allergy", "text": allergy, "cites": []string{string(ms[0].ID)}})
+	if v, _ := c.must("proposal", obj{"session": "s", "id": out["id"]}); v["waiting"] != true || v["state"] != "waiting" && v["state"] != "due" {
+		t.Errorf("before it is judged: %v", v)
+	}
 	w.consolidate("acme", "sarah", "s")
-	v, _ := c.must("proposal", obj{"id": out["id"]})
+	if _, msg, failed := c.call("proposal", obj{"session": "s", "id": "nobody"}); !failed || !strings.HasPrefix(msg, "not_found") {
+		t.Errorf("a proposal that was never made is waited for: %q", msg)
+	}
+	v, _ := c.must("proposal", obj{"session": "s", "id": out["id"]})
 	fs, text := c.must("facts", obj{})
 	if v["state"] != "stored" || len(fs["facts"].([]any)) != 1 || fs["facts"].([]any)[0].(obj)["label"] != "user_stated" {
 		t.Errorf("verdict %v, facts %v", v, fs)

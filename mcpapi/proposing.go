@@ -22,12 +22,13 @@ type proposed struct {
 }
 
 type proposalIn struct {
+	inSession
 	ID string `json:"id" jsonschema:"of a proposal or a request to forget"`
 }
 
 type verdictOut struct {
 	ID      string   `json:"id"`
-	State   string   `json:"state" jsonschema:"waiting, stored, corroborated, superseded, quarantined or rejected"`
+	State   string   `json:"state" jsonschema:"stored, corroborated, superseded, quarantined or rejected; or where its session stands: waiting, due, failing, or dead until an operator looks after it"`
 	Codes   []string `json:"codes" jsonschema:"why, as stable reason codes"`
 	Record  string   `json:"record,omitempty"`
 	Waiting bool     `json:"waiting"`
@@ -62,15 +63,12 @@ func (t *tools) proposing() {
 			id, err := t.mem.Propose(ctx, c.by, in.id(), cand)
 			return answer[proposed]{out: proposed{string(id), "kept with the session; it is judged after the turn"}}, err
 		})
-	add(t, "proposal", "Look up a proposal", "What was decided about a proposal, and why.",
+	add(t, "proposal", "Look up a proposal", "What was decided about a proposal, and why. Name the session that it was made in.",
 		hints{reads: true, idempotent: true}, bounds{"id": chars(1, 256)},
 		func(ctx context.Context, c *caller, in *proposalIn) (answer[verdictOut], error) {
-			v, err := t.mem.Verdict(ctx, c.by, c.scope, tenet.CandidateID(in.ID))
-			if tenet.KindOf(err) == tenet.NotFound {
-				return answer[verdictOut]{out: verdictOut{ID: in.ID, State: "waiting", Codes: []string{}, Waiting: true}}, nil
-			}
-			if err != nil {
-				return answer[verdictOut]{}, err
+			v, state, err := t.mem.Proposal(ctx, c.by, c.scope, in.id(), tenet.CandidateID(in.ID))
+			if err != nil || state != "" {
+				return answer[verdictOut]{out: verdictOut{ID: in.ID, State: string(state), Codes: []string{}, Waiting: true}}, err
 			}
 			out := verdictOut{ID: in.ID, State: v.Outcome.String(), Codes: []string{}, Record: string(v.Record)}
 			for _, code := range v.Codes {

@@ -106,6 +106,22 @@ func (m *Memory) Verdict(ctx context.Context, by tenet.Principal, scope tenet.Sc
 	return m.ledger.Verdict(ctx, scope, id)
 }
 
+// Proposal is what was decided about a proposal made in the session, or, while
+// that waits, where the session stands. Errors: NotFound for a session that is
+// not there, and for what has no verdict although nothing waits; Denied.
+func (m *Memory) Proposal(ctx context.Context, by tenet.Principal, scope tenet.Scope, session tenet.SessionID, id tenet.CandidateID) (tenet.Verdict, JobState, error) {
+	// In this order: what is judged in between has its verdict by then.
+	s, err := m.Status(ctx, by, scope, session, "", 1)
+	if err != nil {
+		return tenet.Verdict{}, "", err
+	}
+	v, err := m.Verdict(ctx, by, scope, id)
+	if tenet.KindOf(err) == tenet.NotFound && s.State != JobDone {
+		return tenet.Verdict{}, s.State, nil
+	}
+	return v, "", err
+}
+
 // itemPrefix begins the ids of all that a session proposes, so that their
 // verdicts can be found by the session.
 func itemPrefix(scope tenet.Scope, id tenet.SessionID) string {

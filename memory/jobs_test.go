@@ -105,6 +105,9 @@ func TestWhatIsDroppedIsSaidToBe(t *testing.T) {
 		must[[]tenet.Message](t)(s.Append(ctx, tenet.UserMessage("one"), tenet.UserMessage("two")))
 		id := must[tenet.CandidateID](t)(s.Propose(ctx, tenet.Note(e.sarah, "my pin is 1234").Quoting("my pin is 1234")))
 		e.until(t, "chat", memory.JobDead)
+		if _, state, err := e.Proposal(ctx, e.app, e.sarah, "chat", id); state != memory.JobDead || err != nil {
+			t.Errorf("a proposal of a dead session waits as %q, %v", state, err)
+		}
 		op := must[*memory.Operator](t)(e.Operator(e.op, e.sarah))
 		if n := must[int64](t)(op.Drop(ctx, "chat", "the model cannot read it")); n != 2 {
 			t.Errorf("%d messages skipped", n)
@@ -116,6 +119,12 @@ func TestWhatIsDroppedIsSaidToBe(t *testing.T) {
 		v := must[tenet.Verdict](t)(e.Verdict(ctx, e.app, e.sarah, id))
 		if v.Outcome != tenet.Rejected || !slices.Contains(v.Codes, tenet.CodeDropped) {
 			t.Errorf("the proposal: %+v", v)
+		}
+		if got, state, err := e.Proposal(ctx, e.app, e.sarah, "chat", id); got.Outcome != tenet.Rejected || state != "" || err != nil {
+			t.Errorf("the proposal by its session: %+v %q %v", got, state, err)
+		}
+		if _, _, err := e.Proposal(ctx, e.app, e.sarah, "chat", "nobody"); tenet.KindOf(err) != tenet.NotFound {
+			t.Errorf("what was never proposed: %v", err)
 		}
 		for _, h := range must[[]tenet.Held](t)(op.Held(ctx, "", 10)) {
 			if h.Candidate.Text != "[DROPPED]" {

@@ -619,6 +619,11 @@ class ProposalOut(TypedDict):
     id: str
 
 
+class ProposalWaits(TypedDict):
+    id: str
+    state: Literal["waiting", "due", "failing", "dead"]
+
+
 class Range(TypedDict):
     End: str
     Start: str

@@ -683,6 +683,12 @@ export interface ProposalOut {
   id: string;
 }
 
+export interface ProposalWaits {
+  id: string;
+  /** where the conversation's consolidation stands; dead: until an operator retries or drops it */
+  state: "waiting" | "due" | "failing" | "dead";
+}
+
 export interface Range {
   End: string;
   Start: string;
