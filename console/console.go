@@ -170,11 +170,15 @@ func (c *Console) serve(w http.ResponseWriter, q *http.Request, r route) {
 		return
 	}
 	v := &visit{q, by, s, w}
+	var out any
 	if r.method == "POST" && !same(s.csrf, q.PostFormValue("csrf")) {
-		c.problem(w, v, tenet.Errorf(tenet.Denied, "console", "the form's token is missing or not this session's: load the page again"))
-		return
+		err = tenet.Errorf(tenet.Denied, "console", "the form's token is missing or not this session's: load the page again")
+	} else {
+		out, err = r.run(v)
 	}
-	out, err := r.run(v)
+	if tenet.KindOf(err) == tenet.Denied {
+		c.mem.Denied(q.Context(), by, r.method+" "+r.path)
+	}
 	if err != nil {
 		c.problem(w, v, err)
 		return

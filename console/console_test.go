@@ -251,6 +251,33 @@ func TestAnotherTenantsMemoryIsOutOfReach(t *testing.T) {
 	}
 }
 
+// TestWhatTheConsoleDeniesIsOnRecord in the tenant of who tried.
+func TestWhatTheConsoleDeniesIsOnRecord(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.browser().signIn("acme/app")
+	b := w.browser()
+	b.signIn("acme/operator")
+	b.do("POST", "/console/release", url.Values{"csrf": {"wrong"}, "subject": {"user:sarah"}, "id": {"x"}})
+	op, err := tenet.NewPrincipal(tenet.Operator, "acme", "test")
+	ok(t, err)
+	scope, err := tenet.NewScope("acme", tenet.WholeTenant())
+	ok(t, err)
+	o, err := w.mem.Operator(op, scope)
+	ok(t, err)
+	es, err := o.Audit(t.Context(), 1, 100)
+	ok(t, err)
+	var refs []string
+	for _, e := range es {
+		if e.Action == "deny" {
+			refs = append(refs, e.Ref)
+		}
+	}
+	if want := []string{"console sign-in", "POST /console/release"}; !slices.Equal(refs, want) {
+		t.Errorf("on record: %q, want %q", refs, want)
+	}
+}
+
 func TestReviewAndErase(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -124,6 +124,9 @@ func (c *Console) signIn(w http.ResponseWriter, q *http.Request) {
 	case err != nil && tenet.KindOf(err) != tenet.Denied:
 		show(http.StatusServiceUnavailable, "Keys cannot be checked now.")
 	case err != nil || by.Kind() != tenet.Operator:
+		if err == nil {
+			c.mem.Denied(q.Context(), by, "console sign-in")
+		}
 		show(http.StatusForbidden, "That is not the key of an operator.")
 	default:
 		c.setCookie(w, q, cookieName, c.sessions.begin(key, cookie(q, cookieName)), 0)

@@ -1,12 +1,8 @@
 package httpapi
 
 import (
-	"context"
-	"fmt"
 	"net/http"
 	"strings"
-	"sync"
-	"time"
 
 	"github.com/tenet-memory/tenet"
 )
@@ -82,60 +78,4 @@ func (a *API) authenticate(r *http.Request) (tenet.Principal, error) {
 
 func unauthorized(detail string) error {
 	return &problemError{status: http.StatusUnauthorized, detail: detail, header: http.Header{"Www-Authenticate": {`Bearer realm="tenet"`}}}
-}
-
-// limiter bounds how many entries denials may write: a client that keeps
-// trying must not fill the chain. What it holds back is counted in the next.
-type limiter struct {
-	mu   sync.Mutex
-	seen map[string]*burst
-}
-
-type burst struct {
-	since time.Time
-	n     int // in this second
-	held  int // not written yet
-}
-
-const denialsPerSecond = 10
-
-// take reports whether an entry may be written now, and how many were held
-// back before it.
-func (l *limiter) take(tenant string, now time.Time) (held int, ok bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.seen == nil {
-		l.seen = map[string]*burst{}
-	}
-	b := l.seen[tenant]
-	if b == nil {
-		b = &burst{since: now}
-		l.seen[tenant] = b
-	}
-	if now.Sub(b.since) >= time.Second {
-		b.since, b.n = now, 0
-	}
-	if b.n++; b.n > denialsPerSecond {
-		b.held++
-		return 0, false
-	}
-	held, b.held = b.held, 0
-	return held, true
-}
-
-// recordDenial audits a denied attempt in the caller's tenant.
-func (a *API) recordDenial(ctx context.Context, by tenet.Principal, operation string) {
-	held, ok := a.denials.take(by.Tenant(), a.cfg.Now())
-	if !ok {
-		return
-	}
-	why := ""
-	if held > 0 {
-		why = fmt.Sprintf("and %d more before it", held)
-	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
-	defer cancel()
-	if err := a.mem.Denied(ctx, by, operation, why); err != nil {
-		a.cfg.Log.WarnContext(ctx, "a denial could not be recorded", "operation", operation, "kind", tenet.KindOf(err).String())
-	}
 }

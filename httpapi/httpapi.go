@@ -66,7 +66,6 @@ type API struct {
 	document *huma.OpenAPI
 	metrics  *metrics
 	inFlight inFlight
-	denials  limiter
 	handler  http.Handler
 	raw      []byte // the document as it is served
 }

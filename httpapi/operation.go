@@ -155,7 +155,7 @@ func (a *API) begin(w http.ResponseWriter, r *http.Request, op operation, c call
 // failed puts a denial on record in the caller's tenant.
 func (a *API) failed(r *http.Request, op operation, c call, err error) error {
 	if tenet.KindOf(err) == tenet.Denied {
-		a.recordDenial(r.Context(), c.by, op.id)
+		a.mem.Denied(r.Context(), c.by, op.id)
 	}
 	return err
 }

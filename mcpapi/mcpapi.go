@@ -14,7 +14,6 @@ package mcpapi
 import (
 	"context"
 	"log/slog"
-	"sync"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -57,9 +56,6 @@ type Server struct {
 	mem *memory.Memory
 
 	agents, hosts *mcp.Server // without and with the tool that reports outcomes
-
-	mu       sync.Mutex
-	deniedAt time.Time
 }
 
 // New makes the server. It returns an Invalid error without an engine.

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -195,26 +194,10 @@ func failure(err error) *mcp.CallToolResult {
 	return &mcp.CallToolResult{IsError: true, Content: []mcp.Content{&mcp.TextContent{Text: text}}}
 }
 
-// denied puts a denial on record in the caller's tenant, one a second at most:
-// a model that keeps trying must not fill the chain.
+// denied puts a denial on record in the caller's tenant.
 func (s *Server) denied(ctx context.Context, c *caller, tool string, err error) {
-	if tenet.KindOf(err) != tenet.Denied {
-		return
-	}
-	s.mu.Lock()
-	now := time.Now()
-	quiet := now.Sub(s.deniedAt) < time.Second
-	if !quiet {
-		s.deniedAt = now
-	}
-	s.mu.Unlock()
-	if quiet {
-		return
-	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
-	defer cancel()
-	if err := s.mem.Denied(ctx, c.key, "mcp "+tool, ""); err != nil {
-		s.cfg.Log.Warn("a denial could not be recorded", "operation", "mcp "+tool, "kind", tenet.KindOf(err).String())
+	if tenet.KindOf(err) == tenet.Denied {
+		s.mem.Denied(ctx, c.key, "mcp "+tool)
 	}
 }
 

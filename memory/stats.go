@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/tenet-memory/tenet"
-	"github.com/tenet-memory/tenet/gate"
 )
 
 // counts are what the engine counted since it was opened.
@@ -17,6 +16,7 @@ type counts struct {
 	recalled recallLog
 
 	pipeline pipeline
+	denials  denials
 	spoken   atomic.Int64 // when somebody last used a session, in nanoseconds: background work gives way
 
 	mu       sync.Mutex
@@ -98,22 +98,6 @@ func (c *counts) consolidated(due, now time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.lag, c.lagAt = now.Sub(due), now
-}
-
-// Denied puts on record, in the caller's own tenant, that somebody tried what
-// they may not do. Transports call it for every Denied answer to a known
-// principal. The operation is named, never what was aimed at.
-func (m *Memory) Denied(ctx context.Context, by tenet.Principal, operation, why string) error {
-	m.counts.denied.Add(1)
-	if m.ledger == nil {
-		return nil
-	}
-	d, err := m.gate.Denied(by, operation, why, m.now())
-	if err != nil {
-		return err
-	}
-	_, err = m.ledger.Apply(ctx, []gate.Decision{d}, nil)
-	return err
 }
 
 // Ready proves that the stores answer and take a write: in a tenant that no
