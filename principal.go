@@ -113,6 +113,9 @@ func (p Principal) AsAgent() Principal {
 	return p
 }
 
+// Narrowed reports whether p reaches some subjects of its tenant only.
+func (p Principal) Narrowed() bool { return p.subjects != nil }
+
 // Only is the one subject that p was narrowed to, if it was to exactly one.
 func (p Principal) Only() (Subject, bool) {
 	if len(p.subjects) != 1 {

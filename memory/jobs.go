@@ -131,18 +131,32 @@ func itemPrefix(scope tenet.Scope, id tenet.SessionID) string {
 
 // Jobs lists the sessions, of the tenant's scopes that the operator may reach,
 // whose consolidation has not come to its end: failures first, then the longest
-// due. It skips the first skip of them.
+// due. It skips the first skip of them and returns limit, fewer only at the end.
 func (o *Operator) Jobs(ctx context.Context, skip, limit int) ([]Job, error) {
-	all, err := o.m.sessions.Waiting(ctx, o.scope.Tenant(), skip, limit)
-	if err != nil {
-		return nil, err
+	from := 0
+	if !o.by.Narrowed() { // every session counts: the store may skip
+		from, skip = skip, 0
 	}
 	now := o.m.now()
-	out := make([]Job, 0, len(all))
-	for _, s := range all {
-		if o.by.MayReach(s.Scope) {
-			out = append(out, jobOf(s, now))
+	out := []Job{}
+	for len(out) < limit {
+		page, err := o.m.sessions.Waiting(ctx, o.scope.Tenant(), from, limit)
+		if err != nil {
+			return nil, err
 		}
+		for _, s := range page {
+			switch {
+			case !o.by.MayReach(s.Scope) || len(out) == limit:
+			case skip > 0:
+				skip--
+			default:
+				out = append(out, jobOf(s, now))
+			}
+		}
+		if len(page) < limit {
+			break
+		}
+		from += len(page)
 	}
 	return out, nil
 }

@@ -173,6 +173,53 @@ func TestAProposalThatCannotBeJudgedBlocksNobody(t *testing.T) {
 	})
 }
 
+// TestANarrowedOperatorGetsFullPages: what they may not see takes no room on a
+// page, so a short page is the last one.
+func TestANarrowedOperatorGetsFullPages(t *testing.T) {
+	each(t, func(t *testing.T, b backend) {
+		e := newEngine(t, b, nil)
+		ctx := t.Context()
+		mine := []tenet.Subject{tenet.WholeTenant()}
+		for i := range 20 {
+			s := must[tenet.Scope](t)(tenet.NewScope(e.sarah.Tenant(), tenet.User(fmt.Sprintf("u%02d", i))))
+			must[tenet.Verdict](t)(e.Remember(ctx, e.app, tenet.Note(s, "likes tea").Quoting("likes tea")))
+			must[[]tenet.Message](t)(e.Append(ctx, e.app, s, "chat", tenet.UserMessage("I like tea.")))
+			if i%5 == 4 {
+				mine = append(mine, s.Subject())
+			}
+		}
+		whole := must[tenet.Scope](t)(tenet.NewScope(e.sarah.Tenant(), tenet.WholeTenant()))
+		for _, k := range []struct {
+			by   tenet.Principal
+			want int
+		}{{e.op, 20}, {e.op.For(mine...), 4}} {
+			o := must[*memory.Operator](t)(e.Operator(k.by, whole))
+			scopes, jobs := map[tenet.Scope]bool{}, map[tenet.Scope]bool{}
+			var after tenet.Scope
+			for n := 3; n == 3; {
+				page := must[[]tenet.Scope](t)(o.Scopes(ctx, after, 3))
+				n = len(page)
+				for _, s := range page {
+					scopes[s], after = true, s
+				}
+			}
+			for n, skip := 3, 0; n == 3; skip += n {
+				page := must[[]memory.Job](t)(o.Jobs(ctx, skip, 3))
+				n = len(page)
+				for _, j := range page {
+					if jobs[j.Scope] || !k.by.MayReach(j.Scope) {
+						t.Errorf("listed twice, or not theirs: %v", j)
+					}
+					jobs[j.Scope] = true
+				}
+			}
+			if len(scopes) != k.want || len(jobs) != k.want {
+				t.Errorf("%v: %d scopes and %d jobs, want %d", k.by, len(scopes), len(jobs), k.want)
+			}
+		}
+	})
+}
+
 // TestLossOfTheSessionStoreLosesNothingThatWasStaged: candidates and what they
 // cite are judged from the ledger alone.
 func TestLossOfTheSessionStoreLosesNothingThatWasStaged(t *testing.T) {

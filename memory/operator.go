@@ -28,17 +28,24 @@ func (m *Memory) Operator(by tenet.Principal, scope tenet.Scope) (*Operator, err
 	return &Operator{m, by, scope}, nil
 }
 
-// Scopes lists the tenant's scopes after the given one, at most limit.
+// Scopes lists the tenant's scopes that the operator may reach, after the given
+// one: limit of them, fewer only at the end.
 func (o *Operator) Scopes(ctx context.Context, after tenet.Scope, limit int) ([]tenet.Scope, error) {
-	all, err := o.m.ledger.Scopes(ctx, o.scope.Tenant(), after, limit)
-	if err != nil {
-		return nil, err
-	}
 	var mine []tenet.Scope
-	for _, s := range all {
-		if o.by.MayReach(s) {
-			mine = append(mine, s)
+	for len(mine) < limit {
+		page, err := o.m.ledger.Scopes(ctx, o.scope.Tenant(), after, limit)
+		if err != nil {
+			return nil, err
 		}
+		for _, s := range page {
+			if o.by.MayReach(s) && len(mine) < limit {
+				mine = append(mine, s)
+			}
+		}
+		if len(page) < limit {
+			break
+		}
+		after = page[len(page)-1]
 	}
 	return mine, nil
 }
