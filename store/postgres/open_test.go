@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -14,6 +15,18 @@ import (
 	"github.com/tenet-memory/tenet/gate"
 	"github.com/tenet-memory/tenet/store/column"
 )
+
+// TestMigrationsAreAppended holds the order of the schema's files. A database's
+// version is how many of them it has had, so a new one goes last, here and by
+// its number: one that sorts before another would never be run where that one
+// was, and the last would be run twice.
+func TestMigrationsAreAppended(t *testing.T) {
+	t.Parallel()
+	want := []string{"0001_core.sql", "0010_backlog.sql", "0030_erase.sql"}
+	if got := versions(); !slices.Equal(got, want) {
+		t.Errorf("the schema's files are %v, want %v: add new ones at the end of both", got, want)
+	}
+}
 
 func TestOpenRefuses(t *testing.T) {
 	name := database(t, 0)

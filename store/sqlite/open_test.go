@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -49,6 +50,26 @@ func alter(t testing.TB, path, query string) {
 	defer db.Close()
 	if _, err := db.Exec(query); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestMigrationsAreAppended holds the order of the schema's files. A file's
+// version is how many of them it has had, so a new one goes last, here and by
+// its number: one that sorts before another would never be run where that one
+// was, and the last would be run twice.
+func TestMigrationsAreAppended(t *testing.T) {
+	t.Parallel()
+	want := []string{"0001_core.sql", "0002_work.sql", "0003_recall.sql", "0004_boundary.sql", "0010_backlog.sql", "0030_erase.sql"}
+	files, err := schema.ReadDir("schema")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, f := range files {
+		got = append(got, f.Name())
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("the schema's files are %v, want %v: add new ones at the end of both", got, want)
 	}
 }
 
