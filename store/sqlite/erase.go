@@ -64,6 +64,7 @@ func (db *DB) Erase(ctx context.Context, d gate.Decision, o store.EraseOptions) 
 		return store.Erased{}, err
 	}
 	db.facts.clear()
+	db.surrogates.Clear() // they are found by their names
 	return out, nil
 }
 

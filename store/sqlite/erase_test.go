@@ -3,11 +3,38 @@ package sqlite
 import (
 	"database/sql"
 	"testing"
+	"time"
 
+	"github.com/tenet-memory/tenet"
+	"github.com/tenet-memory/tenet/gate"
+	"github.com/tenet-memory/tenet/store"
 	"github.com/tenet-memory/tenet/store/storetest"
 )
 
 func TestErasure(t *testing.T) { storetest.RunErasure(t, fresh, allRows, tamper) }
+
+// TestAnErasedNameIsNotRemembered: the process keeps surrogates by scope.
+func TestAnErasedNameIsNotRemembered(t *testing.T) {
+	t.Parallel()
+	db := fresh(t)
+	scope := lived(t, db)
+	if _, err := db.Head(t.Context(), scope); err != nil {
+		t.Fatal(err)
+	}
+	if _, known := db.surrogates.Load(scope); !known {
+		t.Fatal("the control: the name is not kept")
+	}
+	d, err := gate.New(nil).Erase(principal(t, tenet.Operator), scope, gate.Selection{Subject: true}, "erasure-1", "asked to", time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := db.Erase(t.Context(), d, store.EraseOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, known := db.surrogates.Load(scope); known {
+		t.Error("an erased name is kept")
+	}
+}
 
 // allRows reads every table that the live schema names, past the ports.
 func allRows(t testing.TB, db *DB) storetest.Rows {
