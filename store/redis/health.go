@@ -19,8 +19,8 @@ type Health struct {
 	Masters     int
 	Policy      string // maxmemory-policy
 	Allowed     bool   // the DSN says evict=allow
-	MaxMemory   int64  // bytes; zero: no limit
-	UsedMemory  int64
+	MaxMemory   int64  // bytes, of all masters; zero: one has no limit
+	UsedMemory  int64  // bytes, of all masters
 	Persistence Persistence
 	SaveFailed  bool // the last snapshot or append-only write failed
 	Skew        time.Duration
@@ -36,6 +36,7 @@ const (
 	PersistNo      Persistence = "append-only, never" // as the operating system pleases
 	PersistAlways  Persistence = "append-only, always"
 	PersistUnknown Persistence = "append-only" // CONFIG is not allowed here
+	PersistUntold  Persistence = "unknown"     // no log, and CONFIG is not allowed here: snapshots or nothing
 )
 
 // Health asks every master.
@@ -52,18 +53,7 @@ func (db *DB) Health(ctx context.Context) (Health, error) {
 		if out.Masters == 0 {
 			out = h
 		} else {
-			out.Recent = out.Recent && h.Recent
-			if h.Policy != "noeviction" {
-				out.Policy = h.Policy
-			}
-			if rank[h.Persistence] < rank[out.Persistence] {
-				out.Persistence = h.Persistence
-			}
-			out.SaveFailed = out.SaveFailed || h.SaveFailed
-			out.UsedMemory += h.UsedMemory
-			if h.Skew.Abs() > out.Skew.Abs() {
-				out.Skew = h.Skew
-			}
+			out.add(h)
 		}
 		out.Masters++
 		return nil
@@ -79,7 +69,28 @@ func (db *DB) Health(ctx context.Context) (Health, error) {
 	return out, nil
 }
 
-var rank = map[Persistence]int{PersistNothing: 0, PersistRDB: 1, PersistNo: 2, PersistUnknown: 3, PersistSecond: 4, PersistAlways: 5}
+// add makes h the health of one more master.
+func (h *Health) add(o Health) {
+	h.Recent = h.Recent && o.Recent
+	if o.Policy != "noeviction" {
+		h.Policy = o.Policy
+	}
+	if rank[o.Persistence] < rank[h.Persistence] {
+		h.Persistence = o.Persistence
+	}
+	h.SaveFailed = h.SaveFailed || o.SaveFailed
+	h.UsedMemory += o.UsedMemory
+	if h.MaxMemory == 0 || o.MaxMemory == 0 { // one without a limit is enough
+		h.MaxMemory = 0
+	} else {
+		h.MaxMemory += o.MaxMemory
+	}
+	if o.Skew.Abs() > h.Skew.Abs() {
+		h.Skew = o.Skew
+	}
+}
+
+var rank = map[Persistence]int{PersistNothing: 0, PersistUntold: 1, PersistRDB: 2, PersistNo: 3, PersistUnknown: 4, PersistSecond: 5, PersistAlways: 6}
 
 func health(ctx context.Context, c *redis.Client) (Health, error) {
 	info, err := c.InfoMap(ctx, "server", "memory", "persistence").Result()
@@ -104,7 +115,9 @@ func health(ctx context.Context, c *redis.Client) (Health, error) {
 		h.Persistence = PersistUnknown
 	case persist["aof_enabled"] == "1":
 		h.Persistence = map[string]Persistence{"always": PersistAlways, "everysec": PersistSecond, "no": PersistNo}[config["appendfsync"]]
-	case err2 == nil && more["save"] == "":
+	case err2 != nil:
+		h.Persistence = PersistUntold
+	case more["save"] == "":
 		h.Persistence = PersistNothing
 	default:
 		h.Persistence = PersistRDB
