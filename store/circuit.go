@@ -41,18 +41,30 @@ func (c *Circuit) Enter(op string) error {
 	return e
 }
 
-// Leave counts a call that was let through: away says that the server could
-// not be reached, which is not the same as that it refused.
-func (c *Circuit) Leave(away bool) {
+// Reached is what a call says of the server.
+type Reached uint8
+
+const (
+	// Unsure says nothing: the caller's own context ended first, or the call
+	// panicked. It is the zero value, for a Leave that is deferred.
+	Unsure   Reached = iota
+	Answered         // a refusal too
+	Away             // it could not be reached, or did not answer in the store's own time
+)
+
+// Leave counts a call that was let through. It is to be deferred: a call that
+// never leaves would keep every other one out.
+func (c *Circuit) Leave(r Reached) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.probing = false
-	if !away {
+	switch r {
+	case Answered:
 		c.fails = 0
-		return
-	}
-	if c.fails++; c.fails >= circuitAfter {
-		c.until = c.clock().Add(circuitFor)
+	case Away:
+		if c.fails++; c.fails >= circuitAfter {
+			c.until = c.clock().Add(circuitFor)
+		}
 	}
 }
 

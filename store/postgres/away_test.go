@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"context"
 	"errors"
 	"os"
 	"os/exec"
@@ -10,6 +11,27 @@ import (
 
 	"github.com/tenet-memory/tenet"
 )
+
+// TestACallerWhoGivesUpOpensNoCircuit: the database is there for the others.
+func TestACallerWhoGivesUpOpensNoCircuit(t *testing.T) {
+	t.Parallel()
+	db := fresh(t)
+	scope, err := tenet.NewScope("acme", tenet.User("sarah"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 20 {
+		for _, limit := range []time.Duration{-1, 50 * time.Microsecond} {
+			short, cancel := context.WithTimeout(ctx, limit)
+			db.Head(short, scope)
+			db.Ensure(short, scope, tenet.Session{ID: "chat", Scope: scope})
+			cancel()
+		}
+	}
+	if _, err := db.Head(ctx, scope); err != nil {
+		t.Error(err)
+	}
+}
 
 // TestAwayIsQuickAndSaysWhenToComeBack stops a real server: calls fail as
 // Unavailable with a time, at once when the circuit is open, and go on by

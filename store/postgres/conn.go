@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/tenet-memory/tenet"
+	"github.com/tenet-memory/tenet/store"
 )
 
 // The roles of schema/guard.sql.
@@ -213,16 +214,19 @@ func (c conn) oneTrip(ctx context.Context, afresh func(), ss ...statement) error
 // trip sends queries with their settings, again when a connection turned out
 // dead and may allows it.
 func (c conn) trip(ctx context.Context, may func() bool, ss ...statement) error {
-	ctx, cancel := context.WithTimeout(ctx, c.db.timeout)
-	defer cancel()
 	if err := c.db.circuit.Enter("database"); err != nil {
 		return err
 	}
+	var r store.Reached
+	defer func() { c.db.circuit.Leave(r) }()
+	caller := ctx
+	ctx, cancel := context.WithTimeout(ctx, c.db.timeout)
+	defer cancel()
 	ss = append([]statement{c.settings()}, ss...)
 	for n := 0; ; n++ {
 		err := c.db.once(ctx, ss...)
 		if err == nil || n == 2 || !lost(err) || ctx.Err() != nil || !may() {
-			c.db.circuit.Leave(lost(err))
+			r = reached(caller, err)
 			return err
 		}
 		c.db.pool.Reset() // the server went away and came back: so did every idle connection
@@ -262,22 +266,27 @@ func (db *DB) write(ctx context.Context, op, tenant string, f func(conn) error) 
 const attempts = 4
 
 func (c conn) transact(ctx context.Context, begin string, f func(conn) error) error {
-	ctx, cancel := context.WithTimeout(ctx, c.db.timeout)
-	defer cancel()
 	if err := c.db.circuit.Enter("database"); err != nil {
 		return err
 	}
+	var r store.Reached
+	defer func() { c.db.circuit.Leave(r) }()
+	caller := ctx
+	ctx, cancel := context.WithTimeout(ctx, c.db.timeout)
+	defer cancel()
 	for n := 1; ; n++ {
 		again, err := c.try(ctx, begin, f)
+		r = reached(caller, err)
 		if err == nil || !again || n == attempts || ctx.Err() != nil {
-			c.db.circuit.Leave(lost(err))
 			return err
 		}
+		met := r
+		r = store.Unsure // until the next try says more
 		if lost(err) {
 			c.db.pool.Reset()
 		}
 		if err := pause(ctx, n); err != nil {
-			c.db.circuit.Leave(false)
+			r = met
 			return err
 		}
 	}

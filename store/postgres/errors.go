@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/tenet-memory/tenet"
+	"github.com/tenet-memory/tenet/store"
 )
 
 // callbackError is an error of the caller's own function, which goes back as
@@ -148,6 +149,20 @@ func lost(err error) bool {
 		return false
 	}
 	return pgconn.SafeToRetry(err) || errors.As(err, &ne) || errors.As(err, &ce) || isClosed(err)
+}
+
+// reached is what a call that ended so says of the server; caller is the
+// context before the store set a time of its own.
+func reached(caller context.Context, err error) store.Reached {
+	switch {
+	case err == nil:
+		return store.Answered
+	case caller.Err() != nil:
+		return store.Unsure
+	case lost(err):
+		return store.Away
+	}
+	return store.Answered
 }
 
 func isClosed(err error) bool {

@@ -51,10 +51,13 @@ func (db *DB) run(ctx context.Context, op, name, tag string, args ...any) (reply
 	if err := db.circuit.Enter(op); err != nil {
 		return nil, err
 	}
+	var met store.Reached
+	defer func() { db.circuit.Leave(met) }()
+	caller := ctx
 	ctx, cancel := context.WithTimeout(ctx, db.timeout)
 	defer cancel()
 	r, err := db.scripts[name].Run(ctx, db.client, []string{tag}, args...).Slice()
-	db.circuit.Leave(away(err))
+	met = reached(caller, err)
 	if err != nil {
 		return nil, failure(op, err)
 	}
@@ -183,6 +186,20 @@ func away(err error) bool {
 		return true
 	}
 	return errors.As(err, &ne) && !errors.Is(err, context.DeadlineExceeded) || err != nil && strings.Contains(err.Error(), "i/o timeout")
+}
+
+// reached is what a call that ended so says of the server; caller is the
+// context before the store set a time of its own.
+func reached(caller context.Context, err error) store.Reached {
+	switch {
+	case err == nil:
+		return store.Answered
+	case caller.Err() != nil:
+		return store.Unsure
+	case away(err), errors.Is(err, context.DeadlineExceeded):
+		return store.Away
+	}
+	return store.Answered
 }
 
 func conflict(op, why string) error { return tenet.Errorf(tenet.Conflict, op, "%s", why) }

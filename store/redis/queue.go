@@ -24,6 +24,9 @@ func (db *DB) each(ctx context.Context, op, name string, args ...any) ([]reply, 
 	if err := db.circuit.Enter(op); err != nil {
 		return nil, err
 	}
+	var met store.Reached
+	defer func() { db.circuit.Leave(met) }()
+	caller := ctx
 	ctx, cancel := context.WithTimeout(ctx, db.timeout)
 	defer cancel()
 	out := make([]reply, len(db.shards))
@@ -53,7 +56,7 @@ func (db *DB) each(ctx context.Context, op, name string, args ...any) ([]reply, 
 			}
 		}
 	}
-	db.circuit.Leave(away(first))
+	met = reached(caller, first)
 	return out, failure(op, first)
 }
 
@@ -78,7 +81,7 @@ func (db *DB) Lease(ctx context.Context, r store.LeaseRequest) (*store.Lease, er
 		}
 		return db.lease(ctx, op, r, p.tag, s, p.u)
 	}
-	for {
+	for last := ""; ; {
 		heads, err := db.each(ctx, op, "peek", micros(r.Now))
 		best, at := -1, int64(0)
 		for i, h := range heads {
@@ -89,7 +92,12 @@ func (db *DB) Lease(ctx context.Context, r store.LeaseRequest) (*store.Lease, er
 		if best < 0 {
 			return nil, err // what is due may lie where nobody answers
 		}
-		l, err := db.lease(ctx, op, r, db.shards[best], heads[best].str(0), "")
+		s := heads[best].str(0)
+		if s == last { // nothing moved: whoever asks comes again
+			return nil, err
+		}
+		last = s
+		l, err := db.lease(ctx, op, r, db.shards[best], s, "")
 		if l != nil || err != nil && tenet.KindOf(err) != tenet.NotFound {
 			return l, err
 		}

@@ -454,6 +454,65 @@ func TestAwayIsLoudAndLosesNothing(t *testing.T) {
 	}
 }
 
+// TestAnEvictedSessionStopsNoQueue: under evict=allow the server may drop a
+// session's row and keep its place in the queue. Nobody gets it, and those
+// behind it are served.
+func TestAnEvictedSessionStopsNoQueue(t *testing.T) {
+	t.Parallel()
+	p := own(t)
+	db := open(t, p.dsn()+"?evict=allow&shards=1", Options{})
+	sc := scope(t, "acme", tenet.User("sarah"))
+	at := time.Now()
+	for i, id := range []tenet.SessionID{"first", "second"} {
+		ensure(t, db, sc, id)
+		if _, err := db.Append(ctx, sc, id, []tenet.Message{message("m"+string(id), "x")}, at.Add(time.Duration(i)*time.Millisecond)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	place, s, err := db.at("test", sc, "first")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n, err := db.client.Del(ctx, place.tag+":s:"+s).Result(); n != 1 || err != nil {
+		t.Fatalf("%d rows: %v", n, err)
+	}
+	limit, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	ask := func() *store.Lease {
+		t.Helper()
+		l, err := db.Lease(limit, store.LeaseRequest{Worker: "w", Now: at.Add(time.Second), Until: at.Add(time.Hour)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return l
+	}
+	if l := ask(); l == nil || l.Session.ID != "second" {
+		t.Errorf("leased: %+v", l)
+	}
+	if l := ask(); l != nil {
+		t.Errorf("leased: %+v", l)
+	}
+	if n, err := db.client.ZCard(ctx, place.tag+":due").Result(); n != 0 || err != nil {
+		t.Errorf("%d still due: %v", n, err)
+	}
+}
+
+// TestACallerWhoGivesUpOpensNoCircuit: the server is there for the others.
+func TestACallerWhoGivesUpOpensNoCircuit(t *testing.T) {
+	t.Parallel()
+	db := open(t, own(t).dsn(), Options{})
+	sc := scope(t, "acme", tenet.User("sarah"))
+	ensure(t, db, sc, "chat")
+	for range 20 {
+		short, cancel := context.WithTimeout(ctx, time.Microsecond)
+		db.Messages(short, sc, "chat", 0, 1)
+		cancel()
+	}
+	if _, err := db.Messages(ctx, sc, "chat", 0, 1); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestOutOfMemoryIsLoud: a server at its limit refuses writes, whole ones, and
 // still lets a session be deleted.
 func TestOutOfMemoryIsLoud(t *testing.T) {

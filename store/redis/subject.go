@@ -135,10 +135,13 @@ func (db *DB) owner(ctx context.Context, op string, p place) (subject, error) {
 	if err := db.circuit.Enter(op); err != nil {
 		return subject{}, err
 	}
+	var met store.Reached
+	defer func() { db.circuit.Leave(met) }()
+	caller := ctx
 	ctx, cancel := context.WithTimeout(ctx, db.timeout)
 	defer cancel()
 	r, err := db.client.HMGet(ctx, p.tag+":u:"+p.u, "k", "i").Result()
-	db.circuit.Leave(away(err))
+	met = reached(caller, err)
 	if err != nil {
 		return subject{}, failure(op, err)
 	}

@@ -1,6 +1,11 @@
 local s, only, worker, now, till = arg(), arg(), arg(), arg(), arg()
 local t = load(s)
-if not t or (only ~= '' and t.u ~= only) then return {'nobody'} end
+if not t then -- its row was evicted: nobody can take it, and it must not stand before others
+  call('ZREM', due, s)
+  call('ZREM', held, s)
+  return {'nobody'}
+end
+if only ~= '' and t.u ~= only then return {'nobody'} end
 reap(now)
 if only ~= '' then
   if t.w ~= '' and tonumber(t.lu) > tonumber(now) and t.w ~= worker then return {'held'} end
