@@ -2,6 +2,7 @@ package httpapi_test
 
 import (
 	"fmt"
+	"net/url"
 	"testing"
 )
 
@@ -66,4 +67,20 @@ func TestDocumentsAreFoundByMeaning(t *testing.T) {
 		t.Errorf("hits outside the prefix: %v", none)
 	}
 	w.want(agent.do("POST", base+"-search", obj{"prefix": "notes/", "query": ""}), 400)
+}
+
+// TestACursorBelongsToOneList, whatever threads are called.
+func TestACursorBelongsToOneList(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	agent := w.as("agent")
+	const threads = "/v1/users/sarah/threads"
+	for _, name := range []string{"a1", "a2", "of a"} {
+		w.want(agent.do("PUT", threads+"/"+url.PathEscape(name)+"/versions/v1", obj{"data": "eA=="}), 200)
+	}
+	next := w.want(agent.do("GET", threads+"?prefix=a&limit=1", nil), 200).at("next").(string)
+	w.want(agent.do("GET", threads+"?prefix=a&cursor="+next, nil), 200)
+	for _, other := range []string{threads + "?prefix=o", threads + "/of%20a/versions?limit=1", threads + "/a/versions?limit=1"} {
+		w.want(agent.do("GET", other+"&cursor="+next, nil), 400)
+	}
 }

@@ -116,7 +116,7 @@ func (a *API) threadRoutes() {
 			if err != nil {
 				return page[tenet.Blob]{}, err
 			}
-			return list(a, "threads "+r.Thread, c, paging{r.Cursor, r.Limit}, func(after string, limit int) ([]tenet.Blob, error) {
+			return list(a, "versions "+r.Thread, c, paging{r.Cursor, r.Limit}, func(after string, limit int) ([]tenet.Blob, error) {
 				return t.List(ctx, r.Thread, after, limit)
 			}, func(b tenet.Blob) string { return b.ID })
 		})
@@ -140,7 +140,7 @@ func (a *API) shelfRoutes() {
 			if err != nil {
 				return page[tenet.Thread]{}, err
 			}
-			return list(a, "threads of "+r.Prefix, c, paging{r.Cursor, r.Limit}, func(after string, limit int) ([]tenet.Thread, error) {
+			return list(a, "threads "+r.Prefix, c, paging{r.Cursor, r.Limit}, func(after string, limit int) ([]tenet.Thread, error) {
 				return t.Names(ctx, r.Prefix, after, limit)
 			}, func(t tenet.Thread) string { return t.Name })
 		})
