@@ -127,6 +127,18 @@ func TestMalformedPathsQueriesAndHeaders(t *testing.T) {
 		}
 	}
 	w.want(app.do("GET", "/v1/users/sarah/facts", obj{"a": 1}), 400) // a read takes no body
+	for body, status := range map[string]int{"x": 400, "": 404} {    // nor does a call whose body comes in pieces
+		req, err := http.NewRequest("DELETE", w.url+"/v1/users/sarah/facts/seat", io.MultiReader(strings.NewReader(body)))
+		ok(t, err)
+		req.TransferEncoding = []string{"chunked"}
+		req.Header.Set("Authorization", "Bearer "+app.secret)
+		resp, err := http.DefaultClient.Do(req)
+		ok(t, err)
+		resp.Body.Close()
+		if resp.StatusCode != status {
+			t.Errorf("a body of %d bytes in chunks: %d, want %d", len(body), resp.StatusCode, status)
+		}
+	}
 	for _, name := range []string{"If-Match", "If-None-Match"} {     // a condition that nobody looks at
 		w.want(app.do("DELETE", "/v1/users/sarah/facts/seat", nil, with{name, `"x"`}), 400)
 	}
