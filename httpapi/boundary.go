@@ -82,11 +82,7 @@ func (a *API) boundaryRoutes() {
 		})
 	add(a, operation{id: "taint", method: "POST", path: "/taint", who: review, wait: true, also: []int{http.StatusConflict},
 		summary: "What came from a source, and who was shown it; with revoke, close it all and put back what it had pushed out"},
-		func(ctx context.Context, c call, r *taintAsked) (memory.Taint, error) {
-			o, err := a.mem.Operator(c.by, c.scope)
-			if err != nil {
-				return memory.Taint{}, err
-			}
+		reviewed(a, func(ctx context.Context, o *memory.Operator, r *taintAsked) (memory.Taint, error) {
 			b := r.Body
 			src := memory.Source{
 				Session: tenet.SessionID(b.Session), Message: tenet.MessageID(b.Message), Origin: b.Origin, Key: b.Key, Record: tenet.RecordID(b.Record), Since: b.Since,
@@ -95,16 +91,12 @@ func (a *API) boundaryRoutes() {
 				return o.Revoke(ctx, src, b.Why)
 			}
 			return o.Taint(ctx, src)
-		})
+		}))
 	add(a, operation{id: "rescan", method: "POST", path: "/rescan", who: review, wait: true,
 		summary: "What the present rules would not let in of what is believed; with apply, take it out of belief"},
-		func(ctx context.Context, c call, r *rescanAsked) (memory.Rescan, error) {
-			o, err := a.mem.Operator(c.by, c.scope)
-			if err != nil {
-				return memory.Rescan{}, err
-			}
+		reviewed(a, func(ctx context.Context, o *memory.Operator, r *rescanAsked) (memory.Rescan, error) {
 			return o.Rescan(ctx, r.Body.Why, r.Body.Apply)
-		})
+		}))
 	add(a, operation{id: "replay", method: "GET", path: "/replay", who: review, wait: true,
 		summary: "The logged refusals judged again by the present rules, newest first; nothing is written"},
 		func(ctx context.Context, c call, r *replayAsked) (replayedOut, error) {

@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"github.com/tenet-memory/tenet"
+	"github.com/tenet-memory/tenet/memory"
 )
 
 type paged struct {
@@ -51,41 +52,25 @@ func (a *API) reviewRoutes() {
 		})
 	add(a, operation{id: "release", method: "POST", path: "/quarantine/{id}/release", who: review, also: []int{http.StatusNotFound, http.StatusConflict, http.StatusUnprocessableEntity},
 		summary: "Admit a held candidate on the operator's word"},
-		func(ctx context.Context, c call, r *candidateID) (decision, error) {
-			o, err := a.mem.Operator(c.by, c.scope)
-			if err != nil {
-				return decision{}, err
-			}
+		reviewed(a, func(ctx context.Context, o *memory.Operator, r *candidateID) (decision, error) {
 			v, err := o.Release(ctx, tenet.CandidateID(r.ID))
 			return decision{v}, err
-		})
+		}))
 	add(a, operation{id: "discard", method: "POST", path: "/quarantine/{id}/discard", who: review, status: http.StatusNoContent, also: []int{http.StatusNotFound, http.StatusConflict},
 		summary: "Settle a held candidate without admitting it"},
-		func(ctx context.Context, c call, r *discarded) (empty, error) {
-			o, err := a.mem.Operator(c.by, c.scope)
-			if err != nil {
-				return empty{}, err
-			}
+		reviewed(a, func(ctx context.Context, o *memory.Operator, r *discarded) (empty, error) {
 			return empty{}, o.Discard(ctx, tenet.CandidateID(r.ID), r.Body.Why)
-		})
+		}))
 	add(a, operation{id: "verdict", method: "GET", path: "/verdicts/{id}", who: review, also: missing, summary: "What was decided about a candidate, and why"},
-		func(ctx context.Context, c call, r *candidateID) (decision, error) {
-			o, err := a.mem.Operator(c.by, c.scope)
-			if err != nil {
-				return decision{}, err
-			}
+		reviewed(a, func(ctx context.Context, o *memory.Operator, r *candidateID) (decision, error) {
 			v, err := o.Verdict(ctx, tenet.CandidateID(r.ID))
 			return decision{v}, err
-		})
+		}))
 	add(a, operation{id: "record", method: "GET", path: "/records/{id}", who: review, also: missing, summary: "One record with the excerpts that support it"},
-		func(ctx context.Context, c call, r *candidateID) (recordOut, error) {
-			o, err := a.mem.Operator(c.by, c.scope)
-			if err != nil {
-				return recordOut{}, err
-			}
+		reviewed(a, func(ctx context.Context, o *memory.Operator, r *candidateID) (recordOut, error) {
 			rec, ev, err := o.Record(ctx, tenet.RecordID(r.ID))
 			return recordOut{rec, ev}, err
-		})
+		}))
 	add(a, operation{id: "audit", method: "GET", path: "/audit", who: review, summary: "The scope's chain, oldest first"},
 		func(ctx context.Context, c call, r *paged) (page[tenet.AuditEntry], error) {
 			o, err := a.mem.Operator(c.by, c.scope)
@@ -115,14 +100,10 @@ func (a *API) reviewRoutes() {
 			}, func(s tenet.Scope) string { return s.Subject().String() })
 		})
 	add(a, operation{id: "verify", method: "GET", path: "/verify", who: review, summary: "Recompute the chain and every row it covers"},
-		func(ctx context.Context, c call, _ *empty) (verification, error) {
-			o, err := a.mem.Operator(c.by, c.scope)
-			if err != nil {
-				return verification{}, err
-			}
+		reviewed(a, func(ctx context.Context, o *memory.Operator, _ *empty) (verification, error) {
 			v, err := o.Verify(ctx)
 			return verification{v.OK(), v.Entries, v.Records, v.Bad, v.Why}, err
-		})
+		}))
 }
 
 // scopeAfter is the scope a list goes on after; the zero one is the start.
