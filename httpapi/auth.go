@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/tenet-memory/tenet"
+	"github.com/tenet-memory/tenet/memory"
 )
 
 // access is which side of the engine an operation is on.
@@ -61,10 +62,7 @@ func (a access) String() string {
 
 // authenticate finds the credential: a bearer token or X-API-Key.
 func (a *API) authenticate(r *http.Request) (tenet.Principal, error) {
-	credential := r.Header.Get("X-API-Key")
-	if scheme, token, ok := strings.Cut(r.Header.Get("Authorization"), " "); ok && strings.EqualFold(scheme, "Bearer") {
-		credential = strings.TrimSpace(token)
-	}
+	credential := memory.Credential(r.Header.Get("Authorization"), r.Header.Get("X-API-Key"))
 	if credential == "" {
 		return tenet.Principal{}, unauthorized("give an API key: Authorization: Bearer tenet_..., or X-API-Key")
 	}

@@ -139,7 +139,7 @@ func TestMalformedPathsQueriesAndHeaders(t *testing.T) {
 			t.Errorf("a body of %d bytes in chunks: %d, want %d", len(body), resp.StatusCode, status)
 		}
 	}
-	for _, name := range []string{"If-Match", "If-None-Match"} {     // a condition that nobody looks at
+	for _, name := range []string{"If-Match", "If-None-Match"} { // a condition that nobody looks at
 		w.want(app.do("DELETE", "/v1/users/sarah/facts/seat", nil, with{name, `"x"`}), 400)
 	}
 	w.want(app.do("GET", "/v1/users/sarah/facts?If-None-Match=x", nil), 400)

@@ -3,7 +3,9 @@ package mcpapi
 import (
 	"context"
 	"encoding/json"
+	"net"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"strconv"
 	"strings"
@@ -13,6 +15,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/tenet-memory/tenet"
+	"github.com/tenet-memory/tenet/memory"
 )
 
 // callerInfo is where a request's caller rides in what the SDK passes on.
@@ -58,7 +61,9 @@ func (s *Server) Handler(prefix string) http.Handler {
 			return
 		}
 		r = r.WithContext(context.WithValue(r.Context(), callerKey{}, c))
+		r.Header = r.Header.Clone()
 		r.Header.Set("Authorization", "Bearer admitted") // the key goes no further
+		r.Header.Del("X-API-Key")
 		inner.ServeHTTP(w, r)
 	})
 }
@@ -67,10 +72,10 @@ func (s *Server) Handler(prefix string) http.Handler {
 type errStranger struct{ error }
 
 func (s *Server) admit(r *http.Request, prefix string) (*caller, error) {
-	credential := r.Header.Get("X-API-Key")
-	if scheme, token, ok := strings.Cut(r.Header.Get("Authorization"), " "); ok && strings.EqualFold(scheme, "Bearer") {
-		credential = strings.TrimSpace(token)
+	if !ownHost(r) {
+		return nil, tenet.Errorf(tenet.Denied, "mcp", "a server on a loopback address answers to its own name only: a proxy on the same machine must send that as Host")
 	}
+	credential := memory.Credential(r.Header.Get("Authorization"), r.Header.Get("X-API-Key"))
 	if credential == "" || s.cfg.Authenticate == nil {
 		return nil, errStranger{tenet.Errorf(tenet.Denied, "mcp", "give an API key: Authorization: Bearer tenet_..., or X-API-Key")}
 	}
@@ -94,6 +99,22 @@ func (s *Server) admit(r *http.Request, prefix string) (*caller, error) {
 		s.denied(r.Context(), &caller{key: key}, "connect", err)
 	}
 	return c, err
+}
+
+// ownHost is what the protocol asks of a server on a loopback address, against
+// names that an attacker points at it. The SDK looks, too, and repeats the name.
+func ownHost(r *http.Request) bool {
+	at, _ := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
+	return at == nil || !loopback(at.String()) || loopback(r.Host)
+}
+
+func loopback(addr string) bool {
+	host, _, err := net.SplitHostPort(addr)
+	if err != nil {
+		host = strings.Trim(addr, "[]")
+	}
+	ip, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && ip.IsLoopback()
 }
 
 // subjectAt is whom the address is about.

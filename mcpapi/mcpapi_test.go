@@ -3,6 +3,8 @@ package mcpapi_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
+	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -141,6 +143,59 @@ func TestTheKeyChoosesTheScope(t *testing.T) {
 	ok(t, err)
 	if len(r.Contents) != 1 || !strings.Contains(r.Contents[0].Text, "acme eats") {
 		t.Errorf("the resource: %+v", r.Contents)
+	}
+}
+
+// TestAKeyGoesNoFurther than the door, in whichever header it came; and another
+// name for a loopback address is refused without being repeated.
+func TestAKeyGoesNoFurther(t *testing.T) {
+	t.Parallel()
+	seen := make(chan http.Header, 100)
+	w := newWorld(t, func(c *mcpapi.Config) {
+		c.Add = func(srv *mcp.Server) {
+			srv.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
+				return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+					if e := req.GetExtra(); e != nil {
+						seen <- e.Header
+					}
+					return next(ctx, method, req)
+				}
+			})
+		}
+	})
+	key := w.key("acme", tenet.Agent, "sarah")
+	for _, k := range []struct {
+		header, value, host string
+		status              int
+	}{
+		{"Authorization", "Bearer " + key, "localhost:80", 200}, {"X-API-Key", key, "[::1]", 200}, {"X-API-Key", key, "127.0.0.1", 200},
+		{"X-API-Key", key, "evil.example", 403}, {"X-API-Key", key, "localhost.evil.example:80", 403},
+	} {
+		req, err := http.NewRequestWithContext(t.Context(), "POST", w.url+"/mcp", strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"facts","arguments":{}}}`))
+		ok(t, err)
+		req.Host = k.host
+		req.Header.Set("Content-Type", "application/json")
+		req.Header.Set("Accept", "application/json, text/event-stream")
+		req.Header.Set(k.header, k.value)
+		resp, err := http.DefaultClient.Do(req)
+		ok(t, err)
+		body, err := io.ReadAll(resp.Body)
+		ok(t, err)
+		resp.Body.Close()
+		if resp.StatusCode != k.status || strings.Contains(string(body), "evil") {
+			t.Errorf("%s at %s: %d %s", k.header, k.host, resp.StatusCode, body)
+		}
+	}
+	close(seen)
+	n := 0
+	for h := range seen {
+		n++
+		if text := fmt.Sprint(h); strings.Contains(text, key) {
+			t.Errorf("a tool can read the key: %v", h)
+		}
+	}
+	if n == 0 {
+		t.Error("nothing was seen: the test proves nothing")
 	}
 }
 

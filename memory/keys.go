@@ -271,6 +271,15 @@ func (k *Keyring) None(ctx context.Context, tenant string, kind tenet.PrincipalK
 	}
 }
 
+// Credential finds what a request is made with in its headers Authorization
+// (a bearer token, which goes first) and X-API-Key.
+func Credential(authorization, apiKey string) string {
+	if scheme, token, ok := strings.Cut(authorization, " "); ok && strings.EqualFold(scheme, "Bearer") {
+		return strings.TrimSpace(token)
+	}
+	return apiKey
+}
+
 // Principal says who a secret speaks for. It returns a Denied error for a
 // secret that is unknown, expired or revoked, and does not say which.
 func (k *Keyring) Principal(ctx context.Context, secret string) (tenet.Principal, error) {
