@@ -10,4 +10,5 @@ if [ ! -x "$TOOL/bin/python" ] || ! "$TOOL/bin/python" -c 'import langgraph.chec
 fi
 export TENET_TEST_REQUIRE=postgres
 exec scripts/test-servers.sh run sh -c \
-	'go test ./store/postgres -count=1 -run TestCheckpointThroughput -v | grep -E "clients|FAIL"; '"$TOOL"'/bin/python scripts/langgraph_postgres.py'
+	'out=$(go test ./store/postgres -count=1 -run TestCheckpointThroughput -v) || { echo "$out"; exit 1; }
+	echo "$out" | grep clients && '"$TOOL"'/bin/python scripts/langgraph_postgres.py'

@@ -41,15 +41,21 @@ as_postgres() {
 	fi
 }
 
-# free_port asks the system through whatever is there to ask it.
-free_port() {
-	p=$((20000 + $(od -An -N2 -tu2 /dev/urandom) % 30000))
-	while (exec 3<>"/dev/tcp/127.0.0.1/$p") 2>/dev/null; do p=$((p + 1)); done
-	echo "$p"
+# free_port is a guess: a server that finds its port taken does not start, and
+# is tried on another one.
+free_port() { echo $((20000 + $(od -An -N2 -tu2 /dev/urandom) % 30000)); }
+
+# started prints the settings of servers that all stand, and leaves none behind
+# when one does not, or when it is interrupted.
+started() {
+	dir=$(mktemp -d /tmp/tenet-servers.XXXXXX)
+	trap 'stop "$dir"' EXIT
+	trap 'exit 130' INT TERM HUP
+	settings=$(start)
 }
 
+# start runs in a subshell of started, which has made dir.
 start() {
-	dir=$(mktemp -d /tmp/tenet-servers.XXXXXX)
 	echo "export TENET_TEST_SERVERS=$dir"
 	install_packages
 	if [ -z "${TENET_TEST_POSTGRES:-}" ] && [ -n "$(bindir)" ]; then
@@ -57,8 +63,7 @@ start() {
 		[ "$(id -u)" = 0 ] && chown postgres "$dir"
 		sync=--no-sync fsync=off
 		[ "${TENET_TEST_DURABLE:-}" = 1 ] && sync= fsync=on
-		as_postgres "$bin/initdb -D $dir/data -A trust -U postgres $sync -E UTF8 --locale=C.UTF-8" >"$dir.init" 2>&1 || { cat "$dir.init" >&2; exit 1; }
-		rm -f "$dir.init"
+		as_postgres "$bin/initdb -D $dir/data -A trust -U postgres $sync -E UTF8 --locale=C.UTF-8" >"$dir/init" 2>&1 || { cat "$dir/init" >&2; exit 1; }
 		tries=0
 		while :; do
 			port=$(free_port)
@@ -68,8 +73,10 @@ start() {
 		done
 		echo "export TENET_TEST_POSTGRES='postgres://postgres@127.0.0.1:$port/postgres?sslmode=disable'"
 		if [ -z "${TENET_TEST_ONLY:-}" ] && command -v pgbouncer >/dev/null 2>&1; then
-			bouncer=$(free_port)
-			cat >"$dir/pgbouncer.ini" <<INI
+			tries=0
+			while :; do
+				bouncer=$(free_port)
+				cat >"$dir/pgbouncer.ini" <<INI
 [databases]
 * = host=127.0.0.1 port=$port
 [pgbouncer]
@@ -83,11 +90,16 @@ max_client_conn = 1000
 logfile = $dir/pgbouncer.log
 pidfile = $dir/pgbouncer.pid
 INI
-			# With auth_type any, whoever comes is this user.
-			sed -i "s/^\* = host=127.0.0.1 port=$port/& user=postgres/" "$dir/pgbouncer.ini"
-			[ "$(id -u)" = 0 ] && chown postgres "$dir/pgbouncer.ini"
-			as_postgres "pgbouncer -q -d $dir/pgbouncer.ini" >&2 &&
-				echo "export TENET_TEST_PGBOUNCER='postgres://postgres@127.0.0.1:$bouncer/postgres?sslmode=disable'"
+				# With auth_type any, whoever comes is this user.
+				sed -i "s/^\* = host=127.0.0.1 port=$port/& user=postgres/" "$dir/pgbouncer.ini"
+				[ "$(id -u)" = 0 ] && chown postgres "$dir/pgbouncer.ini"
+				as_postgres "pgbouncer -q -d $dir/pgbouncer.ini" >&2 && proxied && break
+				[ -f "$dir/pgbouncer.pid" ] && kill "$(cat "$dir/pgbouncer.pid")" 2>/dev/null || true
+				rm -f "$dir/pgbouncer.pid"
+				tries=$((tries + 1))
+				[ $tries -lt 5 ] || { cat "$dir/pgbouncer.log" >&2; exit 1; } # the port was taken meanwhile
+			done
+			echo "export TENET_TEST_PGBOUNCER='postgres://postgres@127.0.0.1:$bouncer/postgres?sslmode=disable'"
 		fi
 	fi
 	[ -z "${TENET_TEST_ONLY:-}" ] && [ -n "$(redis)" ] || return 0
@@ -107,6 +119,18 @@ INI
 	fi
 }
 
+# proxied waits until the proxy that was just started answers.
+proxied() {
+	wait=0
+	while [ $wait -lt 50 ]; do
+		[ -f "$dir/pgbouncer.pid" ] && kill -0 "$(cat "$dir/pgbouncer.pid")" 2>/dev/null &&
+			"$bin/pg_isready" -q -h 127.0.0.1 -p "$bouncer" && return
+		wait=$((wait + 1))
+		sleep 0.1
+	done
+	return 1
+}
+
 cli() { command -v redis-cli || command -v valkey-cli; }
 
 # start_redis NAME [OPTIONS] sets port.
@@ -123,15 +147,24 @@ start_redis() {
 			--pidfile "$dir/$name.pid" --logfile "$dir/$name.log" "$@" >/dev/null
 		wait=0
 		while [ $wait -lt 50 ]; do
-			[ "$($(cli) -p "$port" ping 2>/dev/null)" = PONG ] && return
+			itself && return
 			wait=$((wait + 1))
 			sleep 0.1
 			grep -q 'Address already in use\|Failed listening' "$dir/$name.log" 2>/dev/null && break
 		done
+		[ -f "$dir/$name.pid" ] && kill -9 "$(cat "$dir/$name.pid")" 2>/dev/null || true
+		rm -f "$dir/$name.pid"
 		tries=$((tries + 1))
 		[ $tries -lt 5 ] || { cat "$dir/$name.log" >&2; exit 1; } # the port was taken meanwhile
 		: >"$dir/$name.log"
 	done
+}
+
+# itself: who answers on the port is the server that was started, not one that
+# had the port before.
+itself() {
+	[ -f "$dir/$name.pid" ] && [ "$($(cli) -p "$port" ping 2>/dev/null)" = PONG ] &&
+		[ "$($(cli) -p "$port" info server 2>/dev/null | tr -d '\r' | sed -n 's/^process_id://p')" = "$(cat "$dir/$name.pid")" ]
 }
 
 stop() {
@@ -141,12 +174,22 @@ stop() {
 		[ -f "$pid" ] && kill -9 "$(cat "$pid")" 2>/dev/null || true
 	done
 	[ -f "$dir/pgbouncer.pid" ] && kill "$(cat "$dir/pgbouncer.pid")" 2>/dev/null || true
-	[ -d "$dir/data" ] && as_postgres "$(bindir)/pg_ctl -s -D $dir/data -m immediate stop" >&2 || true
+	if [ -f "$dir/data/postmaster.pid" ] && ! as_postgres "$(bindir)/pg_ctl -s -D $dir/data -m immediate stop" >&2; then
+		# A process that died leaves its file; one that lives still needs its folder.
+		if kill -0 "$(head -1 "$dir/data/postmaster.pid")" 2>/dev/null; then
+			say "PostgreSQL does not stop; its folder stays: $dir"
+			return 1
+		fi
+	fi
 	rm -rf "$dir"
 }
 
 case "${1:-}" in
-start) start ;;
+start)
+	started
+	trap - EXIT
+	echo "$settings"
+	;;
 halt)
 	case "$2" in /tmp/tenet-servers.*) ;; *) say "not a folder of mine: $2"; exit 1 ;; esac
 	as_postgres "$(bindir)/pg_ctl -s -D $2/data -w -m immediate stop" >&2
@@ -159,10 +202,8 @@ restart)
 	;;
 run)
 	shift
-	settings=$(start)
+	started
 	eval "$settings"
-	trap 'stop "$TENET_TEST_SERVERS"' EXIT
-	trap 'exit 130' INT TERM
 	"$@"
 	;;
 *)

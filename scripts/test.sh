@@ -11,6 +11,13 @@ if [ -z "${TENET_TEST_SERVERS:-}" ]; then
 	exec scripts/test-servers.sh run scripts/test.sh
 fi
 
+# missing says what is not tested here. Where things are required, as they are
+# unless TENET_TEST_REQUIRE is set to nothing, that is a failure.
+missing() {
+	echo "test: $1"
+	[ -z "${TENET_TEST_REQUIRE:-}" ] || { echo "test: that is a failure; to go without: TENET_TEST_REQUIRE= scripts/test.sh"; exit 1; }
+}
+
 step() { printf '\n== %s\n' "$1"; }
 
 step "formatting"
@@ -38,6 +45,8 @@ go test -timeout 25m ./...
 if command -v cc >/dev/null 2>&1 || command -v gcc >/dev/null 2>&1; then
 	step "go test -race"
 	CGO_ENABLED=1 go test -race -short -timeout 25m $(go list ./... | grep -E '/(gate|transcript|httpapi|cmd)(/|$)')
+else
+	missing "no C compiler: the race detector does not run here"
 fi
 
 # Bounded: projects and the tenant have the same handlers as users.
@@ -45,12 +54,12 @@ if [ -x .cache/schemathesis/bin/schemathesis ]; then
 	step "schemathesis over the OpenAPI document"
 	TENET=$(mktemp -d)/tenet EXAMPLES=5 KINDS="operator admin" FUZZ_FLAGS="--exclude-path-regex ^/v1/(projects|tenant)" scripts/fuzz-api.sh
 else
-	echo "test: no schemathesis (see scripts/test-deps.sh): the API is not fuzzed here"
+	missing "no schemathesis (see scripts/test-deps.sh): the API is not fuzzed here"
 fi
 
 if command -v python3 >/dev/null 2>&1; then
 	step "the Python client (make test-integrations runs every adapter)"
 	scripts/clients.sh fast
 else
-	echo "test: no python3: the clients are not tested here"
+	missing "no python3: the clients are not tested here"
 fi
