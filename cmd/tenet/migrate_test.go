@@ -31,6 +31,7 @@ func TestAFileMovesToPostgres(t *testing.T) {
 		s.run(append([]string{"remember", "--as", "agent", "--tier", "fact", "--quote", "x", "role", "admin"}, at...)...) // held
 	}
 	s.ok("key", "create", "--tenant", "acme", "app", "shop")
+	s.ok("key", "create", "--tenant", "globex", "app", "shop") // a tenant that has nobody yet
 	queries := [][]string{
 		{"facts"}, {"history", "home_city"}, {"recall", "quiet hotels"}, {"session", "show", "chat"}, {"checkpoint", "list", "chat"},
 		{"doc", "list"}, {"audit", "list"}, {"audit", "held"}, {"verify"}, {"stats"}, {"effect", "list", "chat"},
@@ -62,7 +63,7 @@ func TestAFileMovesToPostgres(t *testing.T) {
 		return m
 	}
 	first := move()
-	if first.Subjects < 2 || first.Verified < 2 || first.Rows["records"] == 0 || first.Rows["messages"] == 0 || first.Rows["checkpoints"] == 0 || first.Rows["keys"] != 1 {
+	if first.Subjects < 2 || first.Verified < 2 || first.Rows["records"] == 0 || first.Rows["messages"] == 0 || first.Rows["checkpoints"] == 0 || first.Rows["keys"] != 2 {
 		t.Errorf("%+v", first)
 	}
 	// As if it had been stopped after the first subjects.
@@ -72,6 +73,19 @@ func TestAFileMovesToPostgres(t *testing.T) {
 	second := move()
 	if second.Skipped != first.Subjects-1 || second.Subjects != first.Subjects {
 		t.Errorf("going on: %+v", second)
+	}
+	// A key that is not what it is in the source is found, whatever their number.
+	for _, tenant := range []string{"acme", "globex"} {
+		onPostgres(t, pg, `UPDATE tenet.keys SET name = 'other' WHERE tenant = '`+tenant+`'`)
+		func() {
+			file := s.store
+			defer func() { s.store = file }()
+			s.store = ""
+			if r := s.fails(tenet.Conflict, "migrate-store", "--from", "sqlite://"+file, "--to", pg); !strings.Contains(r.err, "keys") {
+				t.Errorf("a key of %s that differs: %s", tenant, r.err)
+			}
+		}()
+		onPostgres(t, pg, `UPDATE tenet.keys SET name = 'shop' WHERE tenant = '`+tenant+`'`)
 	}
 	raw, err := os.ReadFile(s.store + ".key")
 	if err != nil {
