@@ -23,9 +23,10 @@ type Eraser interface {
 	Erase(ctx context.Context, d gate.Decision, o EraseOptions) (Erased, error)
 	// Again erases what a journal names, in a database that an older backup
 	// brought back. d is the gate's Again of that line's id and kind; the zero
-	// decision is Refused, and one of another line or with a scope Invalid. Only
-	// lines that this database's own erasures wrote can match; nothing that does
-	// is no error.
+	// decision is Refused, and one of another line or with a scope Invalid. Parts
+	// match only where this database's own erasures wrote them: their digests
+	// are keyed. Chains are plain surrogates and match whoever has them, so the
+	// caller verifies the line's signature first. Nothing that matches is no error.
 	Again(ctx context.Context, d gate.Decision, j Journaled) (Erased, error)
 	// Unknown returns those of the erasures that this database knows nothing of:
 	// they were begun and not carried out, or a backup is older than they are.

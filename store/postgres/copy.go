@@ -51,21 +51,46 @@ func (db *DB) Tables(ctx context.Context) ([]Table, error) {
 // Holds reports whether a copy brought the scope already: all of it or nothing
 // is there.
 func (db *DB) Holds(ctx context.Context, scope int64, tenant string) (is bool, err error) {
-	err = db.in(tenant).row(ctx, `SELECT EXISTS (SELECT 1 FROM tenet.subjects WHERE scope = $1) OR EXISTS (SELECT 1 FROM tenet.heads WHERE scope = $1)
-		OR EXISTS (SELECT 1 FROM tenet.chain WHERE scope = $1) OR EXISTS (SELECT 1 FROM tenet.elsewhere WHERE scope = $1)`, []any{scope}, &is)
+	is, err = holds(ctx, db.in(tenant), scope)
 	return is, failure("holds", err)
+}
+
+func holds(ctx context.Context, c conn, scope int64) (is bool, err error) {
+	err = c.row(ctx, `SELECT EXISTS (SELECT 1 FROM tenet.subjects WHERE scope = $1) OR EXISTS (SELECT 1 FROM tenet.heads WHERE scope = $1)
+		OR EXISTS (SELECT 1 FROM tenet.chain WHERE scope = $1) OR EXISTS (SELECT 1 FROM tenet.elsewhere WHERE scope = $1)`, []any{scope}, &is)
+	return is, err
 }
 
 // copied bounds the rows that are sent together.
 const copied = 500
 
 // Fill writes what each has, in one transaction of the tenant: rows of the tables,
-// in their order, with the columns that Tables named.
+// in their order, with the columns that Tables named. It takes no Decision: what
+// it writes was decided where it comes from, and whoever copies verifies the
+// chains on both sides. So it adds to nobody's memory: a scope that has anything
+// here already is Conflict.
 func (db *DB) Fill(ctx context.Context, tenant string, each func(put func(t Table, values []any) error) error) error {
 	const op = "fill"
 	c := db.in(tenant)
-	again, err := c.try(ctx, beginWrite, func(c conn) error {
+	_, err := c.try(ctx, beginWrite, func(c conn) error { // it is not tried again: each may not be called twice
+		empty := map[int64]bool{}
 		return each(func(t Table, values []any) error {
+			if i := slices.Index(t.Columns, "scope"); t.Scoped {
+				scope, ok := values[i].(int64)
+				if !ok {
+					return invalid(op, "a row of no scope")
+				}
+				if !empty[scope] {
+					is, err := holds(ctx, c, scope)
+					if err != nil {
+						return err
+					}
+					if is {
+						return conflict(op, "the scope has rows already")
+					}
+					empty[scope] = true
+				}
+			}
 			query, args := t.insert(values)
 			if err := c.exec(query, args...); err != nil || len(c.tx.waiting) < copied {
 				return err
@@ -73,7 +98,6 @@ func (db *DB) Fill(ctx context.Context, tenant string, each func(put func(t Tabl
 			return c.tx.flush()
 		})
 	})
-	_ = again // a copy is begun again by whoever asked for it
 	return failure(op, err)
 }
 
