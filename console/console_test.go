@@ -375,6 +375,25 @@ func TestTryingATextWritesNothing(t *testing.T) {
 	}
 }
 
+// TestNothingInvisibleIsShownAsNothing: what the rules call invisible has a name
+// on the page, fillers that Unicode counts as letters and marks included.
+func TestNothingInvisibleIsShownAsNothing(t *testing.T) {
+	t.Parallel()
+	n := 0
+	for r := rune(0); r <= unicode.MaxRune; r++ {
+		if !tenet.Invisible(r) && !(unicode.In(r, unicode.Cc, unicode.Cf, unicode.Co, unicode.Zl, unicode.Zp, unicode.Variation_Selector) && r != '\n' && r != '\t') {
+			continue
+		}
+		n++
+		if ps := shown("a" + string(r) + "b"); len(ps) != 3 || !ps[1].Blind || ps[1].Text != fmt.Sprintf("[U+%04X]", r) {
+			t.Errorf("%U is shown as %v", r, ps)
+		}
+	}
+	if n < 4000 {
+		t.Errorf("only %d characters", n)
+	}
+}
+
 // TestMemoryTextIsOnlyText renders every attack text, in the pieces of a page
 // that show memory, and demands the tags of harmless text.
 func TestMemoryTextIsOnlyText(t *testing.T) {

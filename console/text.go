@@ -47,7 +47,8 @@ func shown(s string, spans ...[]tenet.Finding) []piece {
 	return out
 }
 
-// hides reports whether a reader would not see the character.
+// hides reports whether a reader would not see the character, or not as it is:
+// beside what is invisible, stray bytes, foreign line ends and private characters.
 func hides(r rune) bool {
-	return r != '\n' && r != '\t' && (r == unicode.ReplacementChar || unicode.In(r, unicode.C, unicode.Zl, unicode.Zp, unicode.Variation_Selector))
+	return tenet.Invisible(r) || r == '\r' || r == unicode.ReplacementChar || unicode.In(r, unicode.Co, unicode.Zl, unicode.Zp)
 }

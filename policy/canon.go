@@ -6,6 +6,8 @@ import (
 	"unicode/utf8"
 
 	"golang.org/x/text/unicode/norm"
+
+	"github.com/tenet-memory/tenet"
 )
 
 // form is a text in the shape in which rules read it. Every byte keeps its
@@ -115,7 +117,7 @@ func visible(s string, prev []int32) (string, []int32) {
 		seg := it.Next()
 		for len(seg) > 0 {
 			r, n := utf8.DecodeRune(seg)
-			hidden := invisible(r)
+			hidden := tenet.Invisible(r)
 			switch {
 			case hidden: // what shows nothing ends no stack of marks
 			case unicode.Is(unicode.Mn, r):

@@ -3,24 +3,9 @@ package policy
 import (
 	"strings"
 	"unicode"
-)
 
-// invisible reports whether a character shows nothing: format and tag
-// characters, variation selectors, fillers, and controls other than
-// white space.
-func invisible(r rune) bool {
-	switch {
-	case r < 0x20:
-		return r != '\n' && r != '\t' && r != '\r'
-	case r < 0x7f:
-		return false
-	case r < 0xa0 || r == 0xad || r == 0x34f || r == 0x115f || r == 0x1160 || r == 0x17b4 || r == 0x17b5 || r == 0x3164 || r == 0xffa0:
-		return true
-	case r >= 0xfe00 && r <= 0xfe0f, r >= 0x180b && r <= 0x180f, r >= 0xe0000 && r <= 0xe0fff:
-		return true
-	}
-	return unicode.Is(unicode.Cf, r)
-}
+	"github.com/tenet-memory/tenet"
+)
 
 func bidiControl(r rune) bool { return r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069 }
 
@@ -37,7 +22,7 @@ func (f *form) countHidden() {
 		} else if r < 0xe0020 || r > 0xe007f {
 			inFlag = false
 		}
-		if !invisible(r) || r == 0xad {
+		if !tenet.Invisible(r) || r == 0xad {
 			continue
 		}
 		var before, after rune
@@ -61,7 +46,7 @@ func (f *form) countHidden() {
 				f.hidden++
 			}
 		case r >= 0xfe00 && r <= 0xfe0f, r >= 0xe0100 && r <= 0xe01ef, r >= 0x180b && r <= 0x180f:
-			if before < 0x80 && !strings.ContainsRune("0123456789#*", before) || invisible(before) && before != 0x200d {
+			if before < 0x80 && !strings.ContainsRune("0123456789#*", before) || tenet.Invisible(before) && before != 0x200d {
 				f.hidden++
 			}
 		case inFlag, r == 0xfeff && i == 0:
