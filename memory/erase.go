@@ -41,7 +41,7 @@ type Erasure struct {
 // no id of what went: numbers, surrogates and keyed digests. It is not kept by
 // Tenet, since who asked and why may name somebody.
 type ErasureReceipt struct {
-	Form   string         `json:"form"` // "tenet erasure 1"
+	Form   string         `json:"form"` // "tenet erasure 2"
 	ID     string         `json:"id"`
 	What   string         `json:"what"`
 	By     string         `json:"by"`
@@ -54,15 +54,17 @@ type ErasureReceipt struct {
 	// Removed are the commitments by which it can be looked for again.
 	Removed store.Journaled `json:"removed"`
 	Key     string          `json:"key"` // Ed25519, hex
-	Sig     string          `json:"sig"` // over all of the above
+	Sig     string          `json:"sig"` // over all of the above and the tenant
 }
 
-const receiptForm = "tenet erasure 1"
+const receiptForm = "tenet erasure 2"
 
-func (r ErasureReceipt) body() []byte {
+// body is what is signed. The tenant is under the signature and not in the
+// receipt, which holds no ids: another tenant's receipt does not verify.
+func (r ErasureReceipt) body(tenant string) []byte {
 	r.Sig = ""
 	b, _ := json.Marshal(r) // strings, numbers and times
-	return append([]byte(receiptForm+"\n"), b...)
+	return append([]byte(receiptForm+"\n"+tenant+"\n"), b...)
 }
 
 // JournalLine is one line of the journal of erasures.
@@ -127,7 +129,7 @@ func (m *Memory) Erase(ctx context.Context, by tenet.Principal, scope tenet.Scop
 		Form: receiptForm, ID: done.ID, What: done.What, By: by.String(), Why: e.Why, At: done.At, Chain: done.Chain, Seq: done.Seq,
 		Hash: hex.EncodeToString(done.Hash), Counts: done.Counts, Removed: done.Journal, Key: hex.EncodeToString(m.cfg.ErasureKey.Public().(ed25519.PublicKey)),
 	}
-	r.Sig = hex.EncodeToString(ed25519.Sign(m.cfg.ErasureKey, r.body()))
+	r.Sig = hex.EncodeToString(ed25519.Sign(m.cfg.ErasureKey, r.body(by.Tenant())))
 	out.Receipt = &r
 	if err := m.cfg.Eraser.Purge(ctx); err != nil { // it stays pending, and Run goes on
 		m.log.WarnContext(ctx, "the files still hold what was erased", "kind", tenet.KindOf(err).String())
@@ -191,8 +193,8 @@ type ErasureCheck struct {
 	Chain     string         `json:"chain,omitempty"` // what is wrong with the chain
 }
 
-// VerifyErasure looks again, in every place, for what a receipt says is gone,
-// and recomputes the chain that its entry is on. key is the public key that the
+// VerifyErasure looks again, in every place, for what a receipt of the caller's
+// tenant says is gone, and recomputes the chain that its entry is on. key is the public key that the
 // receipt must be signed with; nil: this engine's.
 func (m *Memory) VerifyErasure(ctx context.Context, by tenet.Principal, r ErasureReceipt, key ed25519.PublicKey) (ErasureCheck, error) {
 	const op = "verify erasure"
@@ -213,7 +215,7 @@ func (m *Memory) VerifyErasure(ctx context.Context, by tenet.Principal, r Erasur
 	}
 	c := ErasureCheck{Places: map[string]int{}}
 	sig, err := hex.DecodeString(r.Sig)
-	c.Signature = err == nil && len(key) == ed25519.PublicKeySize && r.Form == receiptForm && r.Key == hex.EncodeToString(key) && ed25519.Verify(key, r.body(), sig)
+	c.Signature = err == nil && len(key) == ed25519.PublicKeySize && r.Form == receiptForm && r.Key == hex.EncodeToString(key) && ed25519.Verify(key, r.body(by.Tenant()), sig)
 	if !c.Signature { // what it says cannot be trusted to be looked for
 		return c, nil
 	}

@@ -276,6 +276,10 @@ func TestErasedFromDisk(t *testing.T) {
 			if check, err := v.VerifyErasure(ctx, op, forged, nil); err != nil || check.OK {
 				t.Errorf("seed %d: an altered receipt holds: %v", seed, err)
 			}
+			stranger := must[tenet.Principal](t)(tenet.NewPrincipal(tenet.Operator, "globex", "olga"))
+			if check, err := v.VerifyErasure(ctx, stranger, *e.Receipt, nil); err != nil || check.OK || check.Signature || len(check.Places) > 0 || check.Chain != "" {
+				t.Errorf("seed %d: another tenant's operator learns from the receipt: %+v %v", seed, check, err)
+			}
 			after := must[memory.Found](t)(v.Recall(ctx, op, "secret word bread", memory.RecallOptions{}, bob))
 			if a, b := must[[]byte](t)(json.Marshal(before.Hits)), must[[]byte](t)(json.Marshal(after.Hits)); !bytes.Equal(a, b) {
 				t.Errorf("seed %d: another subject's recall changed", seed)
