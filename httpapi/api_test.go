@@ -149,9 +149,67 @@ func TestFactsByVersion(t *testing.T) {
 	w.want(put("x", with{"If-Match", `W/"a"`}), 412)
 	w.want(app.do("POST", path+"/end", obj{"why": "moved"}), 204)
 	w.want(app.do("GET", path, nil), 404)
+	w.want(app.do("DELETE", path, nil, with{"If-None-Match", "*"}), 400)
 	h := w.want(app.do("GET", path+"/history", nil), 200)
 	if n := len(h.at("records").([]any)); n < 2 {
 		t.Errorf("history of %d", n)
+	}
+}
+
+// TestAnEndNamesTheVersionThatWasRead: what somebody else has put in its place
+// in between is neither ended nor retracted.
+func TestAnEndNamesTheVersionThatWasRead(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	app := w.as("app")
+	path, other := "/v1/users/sarah/facts/home_city", "/v1/users/sarah/facts/seat"
+	tag := func(path, text string) string {
+		t.Helper()
+		old := app.do("GET", path, nil).header.Get("ETag")
+		when := with{"If-Match", old}
+		if old == "" {
+			when = with{"If-None-Match", "*"}
+		}
+		return w.want(app.do("PUT", path, obj{"text": text, "quote": text}, when), 200).header.Get("ETag")
+	}
+	aisle := tag(other, "I want the aisle.")
+	for _, k := range []struct {
+		name string
+		do   func(record string, hs ...with) answer
+	}{
+		{"end", func(record string, hs ...with) answer {
+			return app.do("POST", path+"/end", obj{"record": record}, hs...)
+		}},
+		{"retract", func(record string, hs ...with) answer {
+			return app.do("DELETE", path+"?record="+record, nil, hs...)
+		}},
+	} {
+		t.Run(k.name, func(t *testing.T) {
+			old := tag(path, "I live in Lisbon.")
+			now := tag(path, "I live in Porto, since "+k.name+".")
+			for _, c := range []struct {
+				record, match string
+				status        int
+			}{
+				{"", old, 412}, {strings.Trim(old, `"`), old, 412}, {"", aisle, 412}, {"", `"nothing"`, 412}, {"", `W/` + now, 412},
+				{strings.Trim(old, `"`), now, 400}, {"", "*", 400}, {"", `"set:1"`, 400},
+			} {
+				w.want(k.do(c.record, with{"If-Match", c.match}), c.status)
+			}
+			w.want(k.do(strings.Trim(aisle, `"`)), 404) // another key's version
+			if got := app.do("GET", path, nil).header.Get("ETag"); got != now {
+				t.Fatalf("the fact is %s, want %s", got, now)
+			}
+			key := w.key()
+			w.want(k.do("", with{"If-Match", now}, key), 204)
+			w.want(app.do("GET", path, nil), 404)
+			if a := w.want(k.do("", with{"If-Match", now}, key), 204); a.header.Get("Idempotency-Replayed") != "true" {
+				t.Errorf("a retry: %v", a.header)
+			}
+		})
+	}
+	if got := app.do("GET", other, nil).header.Get("ETag"); got != aisle {
+		t.Errorf("the other key's fact: %q", got)
 	}
 }
 

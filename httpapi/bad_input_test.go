@@ -140,7 +140,7 @@ func TestMalformedPathsQueriesAndHeaders(t *testing.T) {
 		}
 	}
 	for _, name := range []string{"If-Match", "If-None-Match"} { // a condition that nobody looks at
-		w.want(app.do("DELETE", "/v1/users/sarah/facts/seat", nil, with{name, `"x"`}), 400)
+		w.want(app.do("DELETE", "/v1/users/sarah/sessions/s", nil, with{name, `"x"`}), 400)
 	}
 	w.want(app.do("GET", "/v1/users/sarah/facts?If-None-Match=x", nil), 400)
 	w.want(app.do("POST", "/v1/users/sarah/memories", obj{"tier": "note", "text": "x"}, with{"Content-Type", "application/json; charset=latin1"}), 415)

@@ -26,7 +26,8 @@ being answered, 409 ONCE_IN_FLIGHT. A call that changed nothing (4xx other than 
 different tenants, callers and operations never meet.
 
 **Versions.** A fact's ETag is the id of its open version, a document's the SHA-256 of its text. A PUT of a fact names
-what it replaces (If-Match, or If-None-Match: *): 428 without, 412 when another was faster.
+what it replaces (If-Match, or If-None-Match: *): 428 without, 412 when another was faster. An end or a retraction may: If-Match is
+the same as record.
 
 **Problems** are RFC 9457 and never repeat what was sent.`
 

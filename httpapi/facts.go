@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/tenet-memory/tenet"
@@ -122,14 +123,16 @@ type factPut struct {
 }
 
 type factDropped struct {
-	Key    string `path:"key" minLength:"1" maxLength:"128"`
-	Record string `query:"record" maxLength:"300" doc:"one version, when the key holds several"`
-	Why    string `query:"why" maxLength:"500" doc:"for the audit entry; no memory text"`
+	Key     string `path:"key" minLength:"1" maxLength:"128"`
+	IfMatch string `header:"If-Match" maxLength:"300" doc:"the ETag of the version that you read: the same as record"`
+	Record  string `query:"record" maxLength:"300" doc:"one version, when the key holds several"`
+	Why     string `query:"why" maxLength:"500" doc:"for the audit entry; no memory text"`
 }
 
 type factEnded struct {
-	Key  string `path:"key" minLength:"1" maxLength:"128"`
-	Body struct {
+	Key     string `path:"key" minLength:"1" maxLength:"128"`
+	IfMatch string `header:"If-Match" maxLength:"300" doc:"the ETag of the version that you read: the same as record"`
+	Body    struct {
 		To     time.Time `json:"to,omitzero" doc:"when it stopped being true; default now"`
 		Record string    `json:"record,omitempty" maxLength:"300" doc:"one version, when the key holds several"`
 		Why    string    `json:"why,omitempty" maxLength:"500" doc:"for the audit entry; no memory text"`
@@ -150,7 +153,7 @@ type scopeRecall struct {
 }
 
 func (a *API) factRoutes() {
-	changes := []int{http.StatusNotFound, http.StatusConflict, http.StatusUnprocessableEntity}
+	changes := []int{http.StatusNotFound, http.StatusConflict, http.StatusUnprocessableEntity, http.StatusPreconditionFailed}
 	add(a, operation{id: "remember", method: "POST", path: "/memories", who: writeSide, once: onceRequired, status: http.StatusCreated,
 		summary: "Remember a fact or note and get its verdict; refused is 422 with the verdict"},
 		func(ctx context.Context, c call, r *remembered) (decision, error) {
@@ -201,12 +204,12 @@ func (a *API) factRoutes() {
 	add(a, operation{id: "retractFact", method: "DELETE", path: "/facts/{key}", who: writeSide, once: onceAccepted, status: http.StatusNoContent, also: changes,
 		summary: "It never was true: stop believing it; history keeps it"},
 		func(ctx context.Context, c call, r *factDropped) (empty, error) {
-			return empty{}, a.mem.Retract(ctx, c.by, memory.Change{Scope: c.scope, Key: r.Key, Record: tenet.RecordID(r.Record), Why: r.Why})
+			return empty{}, changed(ctx, c, a.mem.Retract, r.IfMatch, memory.Change{Key: r.Key, Record: tenet.RecordID(r.Record), Why: r.Why})
 		})
 	add(a, operation{id: "endFact", method: "POST", path: "/facts/{key}/end", who: writeSide, once: onceAccepted, status: http.StatusNoContent, also: changes,
 		summary: "It is no longer true"},
 		func(ctx context.Context, c call, r *factEnded) (empty, error) {
-			return empty{}, a.mem.End(ctx, c.by, memory.Change{Scope: c.scope, Key: r.Key, Record: tenet.RecordID(r.Body.Record), To: r.Body.To, Why: r.Body.Why})
+			return empty{}, changed(ctx, c, a.mem.End, r.IfMatch, memory.Change{Key: r.Key, Record: tenet.RecordID(r.Body.Record), To: r.Body.To, Why: r.Body.Why})
 		})
 	add(a, operation{id: "factHistory", method: "GET", path: "/facts/{key}/history", who: hotPath,
 		summary: "Everything ever believed under a key, oldest belief first"},
@@ -232,6 +235,29 @@ func (a *API) factRoutes() {
 			}
 			return empty{}, a.mem.Outcomes(ctx, c.by, c.scope, ids, r.Body.Success)
 		})
+}
+
+// changed ends or retracts a version of a fact. A fact's ETag is the id of its
+// open version, so that If-Match names the record; one that is not there, or not
+// under the key, is a condition that does not hold.
+func changed(ctx context.Context, c call, do func(context.Context, tenet.Principal, memory.Change) error, ifMatch string, ch memory.Change) error {
+	tag, err := condition{match: ifMatch}.version("")
+	switch {
+	case err != nil:
+		return err
+	case strings.HasPrefix(tag, "set:"):
+		return tenet.Errorf(tenet.Invalid, "condition", "the key holds several values: If-Match takes the id of one")
+	case tag != "" && ch.Record != "" && string(ch.Record) != tag:
+		return tenet.Errorf(tenet.Invalid, "condition", "If-Match and record name different versions")
+	case tag != "":
+		ch.Record = tenet.RecordID(tag)
+	}
+	ch.Scope = c.scope
+	err = do(ctx, c.by, ch)
+	if tag != "" && tenet.KindOf(err) == tenet.NotFound {
+		return tenet.Errorf(tenet.Conflict, "condition", "the key has no such version")
+	}
+	return err
 }
 
 // composed are the scopes of a read, from narrow to wide.

@@ -276,8 +276,8 @@ func (m *Memory) History(ctx context.Context, by tenet.Principal, scope tenet.Sc
 // Change names the fact that End or Retract is about, by record or by key.
 type Change struct {
 	Scope  tenet.Scope
-	Record tenet.RecordID // one version; wins over Key
-	Key    string         // the open record under a single-valued key
+	Record tenet.RecordID // one version, of Key when that is given, too
+	Key    string         // without Record: the open record under a single-valued key
 	To     time.Time      // End: when it stopped being true; zero: now
 	Why    string         // kept with the audit entry; not memory text
 	ID     string         // makes a retry harmless; empty: made
@@ -325,7 +325,11 @@ func (m *Memory) change(ctx context.Context, op string, by tenet.Principal, c Ch
 // target finds the one record a change is about.
 func (m *Memory) target(ctx context.Context, op string, c Change) (tenet.Record, error) {
 	if c.Record != "" {
-		return m.ledger.Record(ctx, c.Scope, c.Record)
+		r, err := m.ledger.Record(ctx, c.Scope, c.Record)
+		if err == nil && c.Key != "" && r.Key != c.Key {
+			err = tenet.Errorf(tenet.NotFound, op, "the key has no such version")
+		}
+		return r, err
 	}
 	s, err := m.ledger.State(ctx, c.Scope, gate.Query{Tier: tenet.TierFact, Key: c.Key, Since: m.now()}, m.now())
 	if err != nil {
