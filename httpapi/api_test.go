@@ -211,6 +211,11 @@ func TestAnEndNamesTheVersionThatWasRead(t *testing.T) {
 	if got := app.do("GET", other, nil).header.Get("ETag"); got != aisle {
 		t.Errorf("the other key's fact: %q", got)
 	}
+	any := "/v1/users/sarah/facts/-"
+	w.want(app.do("DELETE", any, nil), 404)
+	w.want(app.do("DELETE", any, nil, with{"If-Match", aisle}), 412)
+	w.want(app.do("DELETE", any+"?record="+strings.Trim(aisle, `"`), nil), 204) // by its record alone
+	w.want(app.do("GET", other, nil), 404)
 }
 
 func TestDocumentsOverHTTP(t *testing.T) {

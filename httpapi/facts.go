@@ -125,7 +125,7 @@ type factPut struct {
 type factDropped struct {
 	Key     string `path:"key" minLength:"1" maxLength:"128"`
 	IfMatch string `header:"If-Match" maxLength:"300" doc:"the ETag of the version that you read: the same as record"`
-	Record  string `query:"record" maxLength:"300" doc:"one version, when the key holds several"`
+	Record  string `query:"record" maxLength:"300" doc:"one version, when the key holds several; with it the key may be - for any"`
 	Why     string `query:"why" maxLength:"500" doc:"for the audit entry; no memory text"`
 }
 
@@ -134,7 +134,7 @@ type factEnded struct {
 	IfMatch string `header:"If-Match" maxLength:"300" doc:"the ETag of the version that you read: the same as record"`
 	Body    struct {
 		To     time.Time `json:"to,omitzero" doc:"when it stopped being true; default now"`
-		Record string    `json:"record,omitempty" maxLength:"300" doc:"one version, when the key holds several"`
+		Record string    `json:"record,omitempty" maxLength:"300" doc:"one version, when the key holds several; with it the key may be - for any"`
 		Why    string    `json:"why,omitempty" maxLength:"500" doc:"for the audit entry; no memory text"`
 	}
 }
@@ -251,6 +251,8 @@ func changed(ctx context.Context, c call, do func(context.Context, tenet.Princip
 		return tenet.Errorf(tenet.Invalid, "condition", "If-Match and record name different versions")
 	case tag != "":
 		ch.Record = tenet.RecordID(tag)
+	case ch.Record != "" && ch.Key == "-": // no key: a note has none
+		ch.Key = ""
 	}
 	ch.Scope = c.scope
 	err = do(ctx, c.by, ch)

@@ -197,7 +197,7 @@ func (c historyCmd) Run(a *app) error {
 // changeFlags name what end and retract are about.
 type changeFlags struct {
 	Key    string `arg:"" optional:"" help:"The fact's key, when it holds one value."`
-	Record string `help:"One version by its id; beats KEY." placeholder:"RECORD"`
+	Record string `help:"One version by its id; of KEY when that is given, too." placeholder:"RECORD"`
 	Why    string `help:"The reason, kept with the audit entry. Not memory text."`
 	ID     string `name:"id" help:"Id of the change: repeating it is harmless." placeholder:"ID"`
 }

@@ -158,8 +158,8 @@ func (r *remote) records(ctx context.Context, path string) ([]tenet.Record, erro
 	return recordsOf(out.Records), err
 }
 
-// changeKey is the key in the path when only a record was named: the server
-// goes by the record then.
+// changeKey is the key in the path: when only a record was named, the one that
+// stands for any.
 func changeKey(c memory.Change) string {
 	if c.Key == "" {
 		return "-"

@@ -365,7 +365,7 @@ export interface Fact {
 }
 
 export interface FactEndedBody {
-  /** one version, when the key holds several */
+  /** one version, when the key holds several; with it the key may be - for any */
   record?: string;
   /** when it stopped being true; default now */
   to?: string;
