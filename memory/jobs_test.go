@@ -167,6 +167,25 @@ func TestAProposalThatCannotBeJudgedBlocksNobody(t *testing.T) {
 		if v := must[tenet.Verdict](t)(e.Verdict(ctx, e.app, e.sarah, good)); v.Outcome != tenet.Stored {
 			t.Errorf("the other one: %+v", v)
 		}
+		// Its author is not known any more, so nobody can be asked: the ledger answers.
+		lost := tenet.Note(e.sarah, "my pin is 1234").Quoting("my pin is 1234")
+		lost.ID, lost.ProposedBy, lost.ProposedAt = "lost", "nobody", e.now()
+		if err := e.sessions.Propose(ctx, e.sarah, "chat", lost, e.now()); err != nil {
+			t.Fatal(err)
+		}
+		r = must[memory.Report](t)(e.Consolidate(ctx, e.app, e.sarah, "chat"))
+		if v, state, err := e.Proposal(ctx, e.app, e.sarah, "chat", "lost"); err != nil || state != "" || v.Outcome != tenet.Rejected || !slices.Equal(v.Codes, []tenet.Code{"INVALID"}) {
+			t.Errorf("in the ledger: %+v %q %v, reported %+v", v, state, err, r.Verdicts)
+		}
+		op := must[*memory.Operator](t)(e.Operator(e.op, e.sarah))
+		for _, h := range must[[]tenet.Held](t)(op.Held(ctx, "", 10)) {
+			if h.Candidate.ID == "lost" && h.Candidate.Text != "[INVALID]" {
+				t.Errorf("the log keeps unread text: %q", h.Candidate.Text)
+			}
+		}
+		if v := must[store.Verification](t)(op.Verify(ctx)); !v.OK() {
+			t.Errorf("%+v", v)
+		}
 		if st := e.status(t, "chat"); st.State != memory.JobDone {
 			t.Errorf("%+v", st.Job)
 		}
