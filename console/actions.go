@@ -12,12 +12,12 @@ import (
 const perPage = 50
 
 func (c *Console) overview(v *visit) (any, error) {
-	ss := c.read(v.Context())
+	ss := c.read(v.Context(), v.by.Tenant())
 	charts := []chart{
 		draw("Sessions waiting to be consolidated", "sessions", ss, func(s sample) float64 { return float64(s.backlog.Due + s.backlog.Waiting) }),
 		draw("Oldest due session", "seconds", ss, func(s sample) float64 { return s.backlog.Age.Seconds() }),
-		draw("Recalls", "since start", ss, func(s sample) float64 { return float64(s.counts.Recalls) }),
-		draw("Recalls that served something", "since start", ss, func(s sample) float64 { return float64(s.counts.Served) }),
+		draw("Recalls", "since start", ss, func(s sample) float64 { return float64(s.tally.Recalls) }),
+		draw("Recalls that served something", "since start", ss, func(s sample) float64 { return float64(s.tally.Served) }),
 	}
 	for _, o := range []tenet.Outcome{tenet.Stored, tenet.Corroborated, tenet.Superseded, tenet.Quarantined, tenet.Rejected} {
 		charts = append(charts, draw("Verdicts: "+o.String(), "since start", ss, outcome(o)))

@@ -2,6 +2,8 @@ package console
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -16,40 +18,54 @@ const samples = 360
 
 type sample struct {
 	at      time.Time
-	counts  memory.Counts
+	tally   memory.Tally
 	backlog memory.Backlog
 }
 
+// ring holds the newest readings of each tenant whose operators looked.
 type ring struct {
 	mu   sync.Mutex
-	kept []sample
+	kept map[string][]sample
 }
 
-// Watch reads the engine's counters until the context ends. It is the
-// caller's to run.
+// Watch goes on reading the numbers of the tenants whose operators looked at
+// them, until the context ends. It is the caller's to run.
 func (c *Console) Watch(ctx context.Context, every time.Duration) {
 	t := time.NewTicker(every)
 	defer t.Stop()
 	for {
-		c.read(ctx)
 		select {
 		case <-ctx.Done():
 			return
 		case <-t.C:
 		}
+		c.ring.mu.Lock()
+		tenants := slices.Collect(maps.Keys(c.ring.kept))
+		c.ring.mu.Unlock()
+		for _, tenant := range tenants {
+			c.read(ctx, tenant)
+		}
 	}
 }
 
-func (c *Console) read(ctx context.Context) []sample {
-	b, _ := c.mem.Backlog(ctx) // a store that is away leaves a gap at zero
-	s := sample{c.cfg.Now(), c.mem.Counts(), b}
+func (c *Console) read(ctx context.Context, tenant string) []sample {
+	b, err := c.mem.BacklogOf(ctx, tenant)
+	s := sample{c.cfg.Now(), c.mem.Tally(tenant), b}
 	c.ring.mu.Lock()
 	defer c.ring.mu.Unlock()
-	c.ring.kept = append(c.ring.kept, s)
-	if n := len(c.ring.kept); n > samples {
-		c.ring.kept = append([]sample(nil), c.ring.kept[n-samples:]...)
+	kept := c.ring.kept[tenant]
+	if n := len(kept); err != nil && n > 0 { // a store that is away has no empty queue
+		s.backlog = kept[n-1].backlog
 	}
-	return append([]sample(nil), c.ring.kept...)
+	kept = append(kept, s)
+	if n := len(kept); n > samples {
+		kept = slices.Clone(kept[n-samples:])
+	}
+	if c.ring.kept == nil {
+		c.ring.kept = map[string][]sample{}
+	}
+	c.ring.kept[tenant] = kept
+	return slices.Clone(kept)
 }
 
 // chart is one line over time in a 600 by 120 box.
@@ -77,14 +93,7 @@ func draw(title, unit string, ss []sample, of func(sample) float64) chart {
 func number(f float64) string { return strconv.FormatFloat(f, 'f', -1, 32) }
 
 func outcome(o tenet.Outcome) func(sample) float64 {
-	return func(s sample) (n float64) {
-		for _, v := range s.counts.Verdicts {
-			if v.Outcome == o {
-				n += float64(v.N)
-			}
-		}
-		return n
-	}
+	return func(s sample) float64 { return float64(s.tally.Verdicts[o]) }
 }
 
 // version is one record on a fact's two axes: across, when Tenet believed it;

@@ -2,6 +2,7 @@ package console
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -246,6 +247,64 @@ func TestAnotherTenantsMemoryIsOutOfReach(t *testing.T) {
 			_, body := b.do(r.method, path, form)
 			if strings.Contains(body, "shellfish") || strings.Contains(body, "exfil") {
 				t.Errorf("%s %s shows another tenant's memory", r.method, r.path)
+			}
+		}
+	}
+}
+
+// TestTheOverviewIsTheTenantsOwn: what another tenant's people do moves none of
+// its numbers, and a store that is away is not drawn as an empty queue.
+func TestTheOverviewIsTheTenantsOwn(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.remember("acme", "allergy", "Severe shellfish.")
+	app, err := tenet.NewPrincipal(tenet.App, "acme", "app")
+	ok(t, err)
+	scope, err := tenet.NewScope("acme", tenet.User("sarah"))
+	ok(t, err)
+	_, err = w.mem.Remember(t.Context(), app, tenet.Note(scope, "The lantern is blue.").Quoting("The lantern is blue."))
+	ok(t, err)
+	_, err = w.mem.Append(t.Context(), app, scope, "chat", tenet.UserMessage("I like tea."))
+	ok(t, err)
+	_, err = w.mem.Recall(t.Context(), app, "blue lantern", memory.RecallOptions{}, scope)
+	ok(t, err)
+	numbers := func(who string) (out []string) {
+		b := w.browser()
+		b.signIn(who)
+		_, body := b.do("GET", "/console/", nil)
+		for _, m := range regexp.MustCompile(`<figcaption>([^<]*)<strong>([^<]*)</strong>`).FindAllStringSubmatch(body, -1) {
+			if m[2] != "0" {
+				out = append(out, m[1]+m[2])
+			}
+		}
+		return out
+	}
+	want := []string{"Sessions waiting to be consolidated: 1", "Recalls: 1", "Recalls that served something: 1", "Verdicts: stored: 2"}
+	if got := numbers("acme/operator"); !slices.Equal(got, want) {
+		t.Errorf("its own: %q, want %q", got, want)
+	}
+	if got := numbers("globex/operator"); len(got) > 0 {
+		t.Errorf("another tenant sees %q", got)
+	}
+	away, cancel := context.WithCancel(t.Context())
+	cancel()
+	if ss := w.con.read(away, "acme"); ss[len(ss)-1].backlog.Waiting != 1 {
+		t.Errorf("while the store is away: %+v", ss[len(ss)-1])
+	}
+}
+
+// TestCookiesAreSecureBehindAProxyThatIs.
+func TestCookiesAreSecureBehindAProxyThatIs(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for proto, want := range map[string]bool{"": false, "http": false, "https": true, "HTTPS, http": true, "http, https": false} {
+		q := httptest.NewRequest("GET", "/console/sign-in", nil)
+		q.Header.Set("X-Forwarded-Proto", proto)
+		rec := httptest.NewRecorder()
+		w.con.ServeHTTP(rec, q)
+		for _, c := range rec.Result().Cookies() {
+			if c.Secure != want {
+				t.Errorf("%q: %v", proto, c)
 			}
 		}
 	}

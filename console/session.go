@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"crypto/subtle"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 
@@ -78,9 +79,16 @@ func cookie(q *http.Request, name string) string {
 	return c.Value
 }
 
+// secure reports whether the browser came by TLS. A proxy that ends it says so;
+// whoever says so falsely only keeps their own cookie from coming back.
+func (c *Console) secure(q *http.Request) bool {
+	proto, _, _ := strings.Cut(q.Header.Get("X-Forwarded-Proto"), ",")
+	return c.cfg.Secure || q.TLS != nil || strings.EqualFold(strings.TrimSpace(proto), "https")
+}
+
 func (c *Console) setCookie(w http.ResponseWriter, q *http.Request, name, value string, age int) {
 	http.SetCookie(w, &http.Cookie{Name: name, Value: value, Path: "/console", MaxAge: age, HttpOnly: true,
-		SameSite: http.SameSiteStrictMode, Secure: c.cfg.Secure || q.TLS != nil})
+		SameSite: http.SameSiteStrictMode, Secure: c.secure(q)})
 }
 
 // who is the session of the request; Denied when there is none. The key is

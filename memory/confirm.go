@@ -316,7 +316,7 @@ func (m *Memory) elevate(ctx context.Context, by tenet.Principal, k gate.Case, j
 		return tenet.Verdict{}, err
 	}
 	if !applied[0].Replayed {
-		m.counts.verdict(applied[0].Verdict)
+		m.counts.verdict(by.Tenant(), applied[0].Verdict)
 	}
 	return applied[0].Verdict, nil
 }

@@ -258,7 +258,7 @@ func (m *Memory) work(ctx context.Context, l store.Lease, r *Report, ack *store.
 			// session must not wait for it for ever.
 			v = tenet.Verdict{Candidate: c.ID, Outcome: tenet.Rejected, Tier: c.Tier, Codes: []tenet.Code{tenet.Code(strings.ToUpper(tenet.KindOf(err).String()))}, RuleSet: m.gate.RuleSet(), At: m.now()}
 			m.log.WarnContext(ctx, "a proposal cannot be judged", "kind", tenet.KindOf(err).String())
-			m.counts.verdict(v)
+			m.counts.verdict(c.Scope.Tenant(), v)
 			if err := m.unjudged(ctx, c, v.Codes[0]); err != nil {
 				return err
 			}

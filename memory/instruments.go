@@ -324,6 +324,44 @@ func (m *Memory) Backlog(ctx context.Context) (Backlog, error) {
 	return out, err
 }
 
+// backlogMost is how many sessions of a tenant are counted.
+const backlogMost = 10_000
+
+// BacklogOf counts what consolidation has not come to of one tenant, at most
+// 10,000 sessions of it.
+func (m *Memory) BacklogOf(ctx context.Context, tenant string) (Backlog, error) {
+	now := m.now()
+	var out Backlog
+	for skip := 0; skip < backlogMost; skip += statsPage {
+		page, err := m.sessions.Waiting(ctx, tenant, skip, statsPage)
+		if err != nil {
+			return Backlog{}, err
+		}
+		for _, s := range page {
+			switch jobOf(s, now).State {
+			case JobDead:
+				out.Dead++
+				continue
+			case JobFailing:
+				out.Failing++
+			}
+			switch {
+			case s.DueAt.After(now):
+				out.Waiting++
+			case s.DueAt.IsZero(): // what it staged waits
+				out.Due++
+			default:
+				out.Due++
+				out.Age = max(out.Age, now.Sub(s.DueAt))
+			}
+		}
+		if len(page) < statsPage {
+			break
+		}
+	}
+	return out, nil
+}
+
 // recallsKept is how many recalls a later outcome is matched with.
 const recallsKept = 4096
 

@@ -72,7 +72,7 @@ func (s *Session) find(ctx context.Context, query string, o RecallOptions) (Foun
 	}
 	found, err := s.indexes.find(ctx, s.info.Reads, query, s.now(), o)
 	if err == nil {
-		s.counts.recall(found.Hits)
+		s.counts.recall(s.info.Scope.Tenant(), found.Hits)
 	}
 	return found, err
 }
@@ -88,7 +88,7 @@ func (m *Memory) Recall(ctx context.Context, by tenet.Principal, query string, o
 	}
 	found, err := m.indexes.find(ctx, scopes, query, m.now(), o)
 	if err == nil {
-		m.counts.recall(found.Hits)
+		m.counts.recall(by.Tenant(), found.Hits)
 	}
 	return found, err
 }

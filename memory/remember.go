@@ -137,7 +137,7 @@ func (m *Memory) admit(ctx context.Context, cases []gate.Case) ([]store.Applied,
 	})
 	for _, a := range applied {
 		if !a.Replayed {
-			m.counts.verdict(a.Verdict)
+			m.counts.verdict(cases[0].By.Tenant(), a.Verdict)
 		}
 	}
 	return applied, err

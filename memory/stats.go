@@ -2,6 +2,7 @@ package memory
 
 import (
 	"context"
+	"maps"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -20,6 +21,7 @@ type counts struct {
 	spoken   atomic.Int64 // when somebody last used a session, in nanoseconds: background work gives way
 
 	mu       sync.Mutex
+	tallies  map[string]*Tally // by tenant
 	verdicts map[verdictKind]uint64
 	lag      time.Duration
 	lagAt    time.Time
@@ -63,8 +65,54 @@ func (m *Memory) Counts() Counts {
 	return out
 }
 
-func (c *counts) recall(hits []Recalled) {
+// Tally is what was counted for one tenant since the engine was opened.
+type Tally struct {
+	Recalls, Served uint64
+	Verdicts        map[tenet.Outcome]uint64
+}
+
+// Tally returns a tenant's numbers as they stand. Beyond 10,000 tenants the
+// later ones are not counted by themselves.
+func (m *Memory) Tally(tenant string) Tally {
+	m.counts.mu.Lock()
+	defer m.counts.mu.Unlock()
+	t := m.counts.tallies[tenant]
+	if t == nil {
+		return Tally{}
+	}
+	out := *t
+	out.Verdicts = maps.Clone(t.Verdicts)
+	return out
+}
+
+const tallied = 10_000 // tenants
+
+// tally changes a tenant's numbers; c.mu is held.
+func (c *counts) tally(tenant string, change func(*Tally)) {
+	t := c.tallies[tenant]
+	if t == nil {
+		if len(c.tallies) >= tallied {
+			return
+		}
+		if c.tallies == nil {
+			c.tallies = map[string]*Tally{}
+		}
+		t = &Tally{Verdicts: map[tenet.Outcome]uint64{}}
+		c.tallies[tenant] = t
+	}
+	change(t)
+}
+
+func (c *counts) recall(tenant string, hits []Recalled) {
 	c.recalls.Add(1)
+	c.mu.Lock()
+	c.tally(tenant, func(t *Tally) {
+		t.Recalls++
+		if len(hits) > 0 {
+			t.Served++
+		}
+	})
+	c.mu.Unlock()
 	if len(hits) > 0 {
 		c.served.Add(1)
 		c.recalled.add(hits)
@@ -75,7 +123,7 @@ func (c *counts) recall(hits []Recalled) {
 // own rules have codes of their own.
 const verdictKinds = 256
 
-func (c *counts) verdict(v tenet.Verdict) {
+func (c *counts) verdict(tenant string, v tenet.Verdict) {
 	k := verdictKind{outcome: v.Outcome}
 	if len(v.Codes) > 0 {
 		k.code = v.Codes[0]
@@ -89,6 +137,7 @@ func (c *counts) verdict(v tenet.Verdict) {
 		k.code = "OTHER"
 	}
 	c.verdicts[k]++
+	c.tally(tenant, func(t *Tally) { t.Verdicts[v.Outcome]++ })
 }
 
 func (c *counts) consolidated(due, now time.Time) {
