@@ -34,28 +34,36 @@ type Erasure struct {
 	// their word. No receipt holds them.
 	Records []tenet.RecordID `json:"records"`
 	Kept    []tenet.RecordID `json:"kept"`
-	Receipt *ErasureReceipt  `json:"receipt,omitempty"`
+	// NotSearched is a place that may hold more of it and was not looked at;
+	// empty: there is none.
+	NotSearched string          `json:"not_searched,omitempty"`
+	Receipt     *ErasureReceipt `json:"receipt,omitempty"`
 }
 
 // ErasureReceipt proves an erasure to who asked for it. It holds no text and
 // no id of what went: numbers, surrogates and keyed digests. It is not kept by
 // Tenet, since who asked and why may name somebody.
 type ErasureReceipt struct {
-	Form   string         `json:"form"` // "tenet erasure 2"
-	ID     string         `json:"id"`
-	What   string         `json:"what"`
-	By     string         `json:"by"`
-	Why    string         `json:"why,omitempty"`
-	At     time.Time      `json:"at"`
-	Chain  string         `json:"chain"` // the chain, the entry and its hash
-	Seq    uint64         `json:"seq"`
-	Hash   string         `json:"hash"`
-	Counts map[string]int `json:"counts"`
+	Form        string         `json:"form"` // "tenet erasure 2"
+	ID          string         `json:"id"`
+	What        string         `json:"what"`
+	By          string         `json:"by"`
+	Why         string         `json:"why,omitempty"`
+	At          time.Time      `json:"at"`
+	Chain       string         `json:"chain"` // the chain, the entry and its hash
+	Seq         uint64         `json:"seq"`
+	Hash        string         `json:"hash"`
+	Counts      map[string]int `json:"counts"`
+	NotSearched string         `json:"not_searched,omitempty"` // what the erasure did not reach
 	// Removed are the commitments by which it can be looked for again.
 	Removed store.Journaled `json:"removed"`
 	Key     string          `json:"key"` // Ed25519, hex
 	Sig     string          `json:"sig"` // over all of the above and the tenant
 }
+
+// notSearched is what erasing a subject does not reach when sessions lie in a
+// database of their own: it finds them by their own subject only.
+const notSearched = "sessions of other subjects: the session store is apart, and what this subject said or claimed there stays until those sessions end"
 
 const receiptForm = "tenet erasure 2"
 
@@ -121,13 +129,16 @@ func (m *Memory) Erase(ctx context.Context, by tenet.Principal, scope tenet.Scop
 		return Erasure{}, err
 	}
 	out := Erasure{DryRun: e.DryRun, What: done.What, Counts: done.Counts, Records: orEmpty(done.Records), Kept: orEmpty(done.Kept)}
+	if e.Of.Subject && m.apart() {
+		out.NotSearched = notSearched
+	}
 	if e.DryRun {
 		return out, nil
 	}
 	m.indexes.forget(scope, e.Of.Tenant)
 	r := ErasureReceipt{
 		Form: receiptForm, ID: done.ID, What: done.What, By: by.String(), Why: e.Why, At: done.At, Chain: done.Chain, Seq: done.Seq,
-		Hash: hex.EncodeToString(done.Hash), Counts: done.Counts, Removed: done.Journal, Key: hex.EncodeToString(m.cfg.ErasureKey.Public().(ed25519.PublicKey)),
+		Hash: hex.EncodeToString(done.Hash), Counts: done.Counts, NotSearched: out.NotSearched, Removed: done.Journal, Key: hex.EncodeToString(m.cfg.ErasureKey.Public().(ed25519.PublicKey)),
 	}
 	r.Sig = hex.EncodeToString(ed25519.Sign(m.cfg.ErasureKey, r.body(by.Tenant())))
 	out.Receipt = &r
@@ -151,17 +162,23 @@ func (m *Memory) journal(j store.Journaled) error {
 	return nil
 }
 
+// apart reports whether sessions lie in a database of their own.
+func (m *Memory) apart() bool { return any(m.cfg.Ledger) != any(m.cfg.Sessions) }
+
 // eraseSessions is for a session tier in a database of its own. It goes first:
 // were the ledger first, a worker could learn from a log that is still there.
+// What it does not offer a dry run does not promise either.
 func (m *Memory) eraseSessions(ctx context.Context, scope tenet.Scope, e Erasing) error {
-	if any(m.cfg.Ledger) == any(m.cfg.Sessions) || e.DryRun {
+	if !m.apart() {
 		return nil
 	}
-	apart, ok := m.cfg.Sessions.(store.SessionEraser)
+	sessions, ok := m.cfg.Sessions.(store.SessionEraser)
 	switch {
 	case !ok, e.Of.Tenant:
+	case e.DryRun && (e.Of.Subject || e.Of.Session != "" && m.cfg.Deleter != nil):
+		return nil
 	case e.Of.Subject:
-		_, err := apart.Erase(ctx, scope)
+		_, err := sessions.Erase(ctx, scope)
 		return err
 	case e.Of.Session != "" && m.cfg.Deleter != nil:
 		err := m.cfg.Deleter.DeleteSession(ctx, scope, e.Of.Session, m.now())

@@ -107,6 +107,9 @@ func (c eraseCmd) Run(a *app) error {
 			a.printf("; %d stay, said by others too", len(e.Kept))
 		}
 		a.printf("\n")
+		if e.NotSearched != "" {
+			a.printf("not searched: %s\n", e.NotSearched)
+		}
 		if r := e.Receipt; r != nil {
 			a.printf("receipt %s: entry %d of chain %s\n", r.ID, r.Seq, r.Chain)
 		}

@@ -237,6 +237,7 @@ _Erasure = TypedDict("_Erasure", {"counts": Dict[str, Any], "kept": Optional[Lis
 
 class Erasure(_Erasure, total=False):
     dry_run: bool
+    not_searched: str
     receipt: "ErasureReceipt"
 
 
@@ -251,6 +252,7 @@ _ErasureReceipt = TypedDict("_ErasureReceipt", {"at": str, "by": str, "chain": s
 
 
 class ErasureReceipt(_ErasureReceipt, total=False):
+    not_searched: str
     why: str
 
 

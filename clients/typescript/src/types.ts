@@ -267,6 +267,7 @@ export interface Erasure {
   counts: { [key: string]: unknown };
   dry_run?: boolean;
   kept: string[] | null;
+  not_searched?: string;
   receipt?: ErasureReceipt;
   records: string[] | null;
   what: string;
@@ -288,6 +289,7 @@ export interface ErasureReceipt {
   hash: string;
   id: string;
   key: string;
+  not_searched?: string;
   removed: Journaled;
   seq: number;
   sig: string;
