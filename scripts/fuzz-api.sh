@@ -12,7 +12,6 @@ EXAMPLES=${EXAMPLES:-100}
 KINDS=${KINDS:-operator app agent admin}
 TOOL=.cache/schemathesis
 TENET=${TENET:-bin/tenet}
-ADDR=${ADDR:-127.0.0.1:17766}
 
 if [ ! -x "$TOOL/bin/schemathesis" ]; then
 	python3 -m venv "$TOOL"
@@ -21,6 +20,7 @@ fi
 [ "${1:-}" = install ] && exit 0
 [ -x "$TENET" ] || go build -o "$TENET" ./cmd/tenet
 
+ADDR=${ADDR:-127.0.0.1:$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')}
 dir=$(mktemp -d)
 "$TENET" serve --store "$dir/tenet.db" --listen "$ADDR" --quiet >"$dir/log" 2>&1 &
 server=$!
