@@ -22,10 +22,6 @@ func (m *Memory) together(ctx context.Context, x model.BatchExtractor, l store.L
 		return
 	}
 	scope := l.Session.Scope
-	waiting, err := m.sessions.Waiting(ctx, scope.Tenant(), 0, stretchSize)
-	if err != nil {
-		return
-	}
 	left := stretchSize
 	var ws []window
 	take := func(s tenet.Session) {
@@ -44,27 +40,21 @@ func (m *Memory) together(ctx context.Context, x model.BatchExtractor, l store.L
 	if len(ws) == 0 {
 		return
 	}
-	for _, s := range waiting {
+	// What cannot be taken along stays leased until the end, so that the next is
+	// another; twice as many as are wanted are looked at.
+	for tries := 0; tries < 2*batchSessions && len(ws) < batchSessions && left > 0; tries++ {
 		now := m.now()
-		if s.Scope != scope || s.ID == l.Session.ID || s.Attempts > 0 || s.DueAt.IsZero() || s.DueAt.After(now) {
-			continue
+		other, err := m.sessions.Lease(ctx, store.LeaseRequest{Worker: worker(), Now: now, Until: now.Add(m.cfg.Lease), Scope: scope})
+		if err != nil {
+			m.log.WarnContext(ctx, "no further session for a batch", "kind", tenet.KindOf(err).String())
 		}
-		if len(ws) == batchSessions || left <= 0 {
-			break
-		}
-		other, err := m.sessions.Lease(ctx, store.LeaseRequest{Worker: worker(), Now: now, Until: now.Add(m.cfg.Lease), Scope: scope, Only: s.ID})
 		if err != nil || other == nil {
-			continue
-		}
-		if other.Session.Attempts > 0 {
-			continue // it failed meanwhile; giving it back would forget that, so the lease runs out
+			break
 		}
 		defer func() { // due again when it was, for its own turn
 			_ = m.sessions.Ack(context.WithoutCancel(ctx), *other, store.Ack{Cursor: other.Session.Consolidated, NextDue: other.Session.DueAt, Now: m.now()})
 		}()
-		if !other.Session.DueAt.After(now) { // else somebody spoke meanwhile: the turn is not over
-			take(other.Session)
-		}
+		take(other.Session)
 	}
 	if len(ws) < 2 {
 		return

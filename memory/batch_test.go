@@ -110,6 +110,42 @@ func TestSessionsOfOnePersonShareACallAndOnlyThose(t *testing.T) {
 	})
 }
 
+// However many sessions of the tenant failed, one person's still share a call.
+func TestFailingSessionsDoNotStopBatches(t *testing.T) {
+	each(t, func(t *testing.T, b backend) {
+		x := new(batching)
+		e := newEngine(t, b, func(c *memory.Config) { c.Extractor, c.MaxAttempts = x, 1000 })
+		const failing = 210 // more than one page of what waits
+		bob := scope(t, "bob")
+		for i := range failing {
+			e.chats(t, bob, tenet.SessionID(fmt.Sprintf("b%03d", i)), "poison")
+		}
+		e.advance(time.Minute)
+		for range failing {
+			e.ConsolidateOnce(t.Context())
+		}
+		for i := range 8 {
+			e.chats(t, e.sarah, tenet.SessionID(fmt.Sprintf("s%02d", i)), fmt.Sprintf("I like tea number %d.", i))
+		}
+		x.calls = nil
+		e.advance(time.Hour)
+		for {
+			if _, more, err := e.ConsolidateOnce(t.Context()); !more && err == nil {
+				break
+			}
+			for _, call := range x.calls {
+				if strings.HasPrefix(call[0], "sarah/") {
+					if len(call) != 8 {
+						t.Errorf("a call for %d of 8 sessions", len(call))
+					}
+					return
+				}
+			}
+		}
+		t.Error("nothing of sarah's was extracted")
+	})
+}
+
 func TestASessionThatCannotBeReadHoldsUpNobodyElse(t *testing.T) {
 	each(t, func(t *testing.T, b backend) {
 		x := new(batching)
@@ -130,24 +166,23 @@ func TestASessionThatCannotBeReadHoldsUpNobodyElse(t *testing.T) {
 	})
 }
 
-// meanwhile runs something once, between the look for due sessions and the
-// leases on them.
+// meanwhile runs something once, between the lease that begins a batch and
+// those of the sessions that are taken along.
 type meanwhile struct {
 	store.Sessions
 	do func()
 }
 
-func (s *meanwhile) Waiting(ctx context.Context, tenant string, skip, limit int) ([]tenet.Session, error) {
-	out, err := s.Sessions.Waiting(ctx, tenant, skip, limit)
-	if do := s.do; do != nil {
+func (s *meanwhile) Lease(ctx context.Context, r store.LeaseRequest) (*store.Lease, error) {
+	if do := s.do; do != nil && !r.Scope.IsZero() {
 		s.do = nil
 		do()
 	}
-	return out, err
+	return s.Sessions.Lease(ctx, r)
 }
 
 // TestABatchForgetsNoFailure: a session that another worker gives up, or in
-// which somebody speaks again, between look and lease keeps its state.
+// which somebody speaks again, while a batch is made keeps its state.
 func TestABatchForgetsNoFailure(t *testing.T) {
 	each(t, func(t *testing.T, b backend) {
 		ctx := t.Context()

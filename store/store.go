@@ -219,7 +219,9 @@ type LeaseRequest struct {
 	Worker string
 	Now    time.Time
 	Until  time.Time
-	// Only, with Scope, asks for one session, due or not; NotFound when there
+	// Scope asks for a session of that scope alone: the next that is due, not
+	// leased, and whose last attempt did not fail; nil when there is none. With
+	// Only it asks for that one session, due, failed or not; NotFound when there
 	// is no such session, nil when another worker holds it.
 	Scope tenet.Scope
 	Only  tenet.SessionID

@@ -29,7 +29,7 @@ func (db *DB) Lease(ctx context.Context, r store.LeaseRequest) (*store.Lease, er
 				return nil
 			}
 		} else {
-			c, s, err = db.due(c, op, r.Now)
+			c, s, err = db.due(c, op, r)
 		}
 		if err != nil || s == nil {
 			return err
@@ -56,7 +56,7 @@ func (db *DB) Lease(ctx context.Context, r store.LeaseRequest) (*store.Lease, er
 		return nil
 	}
 	c := db.worker()
-	if r.Only != "" {
+	if !r.Scope.IsZero() {
 		c = db.at(r.Scope)
 	}
 	err := failure(op, c.transact(ctx, beginWrite, f))
@@ -68,23 +68,33 @@ func (db *DB) Lease(ctx context.Context, r store.LeaseRequest) (*store.Lease, er
 
 // due is the session that has been due longest and that nobody else is about
 // to lease, or nil, with c set to its tenant.
-func (db *DB) due(c conn, op string, now time.Time) (conn, *session, error) {
+func (db *DB) due(c conn, op string, r store.LeaseRequest) (conn, *session, error) {
+	of, args := ``, []any{column.Start(r.Now)}
+	if !r.Scope.IsZero() { // among the scope's own sessions, however many others are due
+		s, err := db.find(bg, c, op, r.Scope)
+		if err != nil || s.id == 0 {
+			return c, nil, err
+		}
+		of, args = ` AND scope = $2 AND attempts = 0`, append(args, s.id)
+	}
 	var tenant string
 	var scope, sid int64
-	err := c.row(bg, `SELECT tenant, scope, sid FROM tenet.sessions WHERE due_at <= $1 AND due_at < 9223372036854775807 AND (worker = '' OR lease_until <= $1)
-		ORDER BY due_at, created_at, sid LIMIT 1 FOR UPDATE SKIP LOCKED`, []any{column.Start(now)}, &tenant, &scope, &sid)
+	err := c.row(bg, `SELECT tenant, scope, sid FROM tenet.sessions WHERE due_at <= $1 AND due_at < 9223372036854775807 AND (worker = '' OR lease_until <= $1)`+of+`
+		ORDER BY due_at, created_at, sid LIMIT 1 FOR UPDATE SKIP LOCKED`, args, &tenant, &scope, &sid)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return c, nil, nil
 	}
 	if err != nil {
 		return c, nil, err
 	}
-	c = c.become(appRole, tenant)
-	of, id, err := db.sessionOf(bg, c, tenant, scope, sid)
+	if r.Scope.IsZero() {
+		c = c.become(appRole, tenant)
+	}
+	in, id, err := db.sessionOf(bg, c, tenant, scope, sid)
 	if err != nil {
 		return c, nil, err
 	}
-	s, err := db.session(bg, c, op, of, id)
+	s, err := db.session(bg, c, op, in, id)
 	return c, s, err
 }
 

@@ -81,6 +81,9 @@ func (db *DB) Lease(ctx context.Context, r store.LeaseRequest) (*store.Lease, er
 		}
 		return db.lease(ctx, op, r, p.tag, s, p.u)
 	}
+	if !r.Scope.IsZero() {
+		return db.leaseOf(ctx, op, r)
+	}
 	for last := ""; ; {
 		heads, err := db.each(ctx, op, "peek", micros(r.Now))
 		best, at := -1, int64(0)
@@ -105,9 +108,30 @@ func (db *DB) Lease(ctx context.Context, r store.LeaseRequest) (*store.Lease, er
 	}
 }
 
+// leaseOf takes the next session of one scope. All of them lie in its shard,
+// and those that are due are what the shard's queue and the subject's set of
+// sessions have in common: the smaller of the two is walked.
+func (db *DB) leaseOf(ctx context.Context, op string, r store.LeaseRequest) (*store.Lease, error) {
+	p, err := db.place(op, r.Scope)
+	if err != nil {
+		return nil, err
+	}
+	for {
+		head, err := db.run(ctx, op, "next", p.tag, p.u, micros(r.Now))
+		if err != nil || len(head) < 2 {
+			return nil, err
+		}
+		l, err := db.lease(ctx, op, r, p.tag, head.str(1), "")
+		if l != nil || err != nil && tenet.KindOf(err) != tenet.NotFound {
+			return l, err
+		}
+		// Another worker was first: look again.
+	}
+}
+
 // lease takes one session; nil when another has it.
 func (db *DB) lease(ctx context.Context, op string, q store.LeaseRequest, tag, s, only string) (*store.Lease, error) {
-	r, err := db.run(ctx, op, "lease", tag, s, only, q.Worker, micros(q.Now), micros(q.Until))
+	r, err := db.run(ctx, op, "lease", tag, s, only, q.Worker, micros(q.Now), micros(q.Until), bit(only == "" && !q.Scope.IsZero()))
 	if err != nil {
 		return nil, err
 	}

@@ -19,7 +19,7 @@ func (db *DB) Lease(ctx context.Context, r store.LeaseRequest) (*store.Lease, er
 	}
 	if r.Only == "" {
 		// Idle workers ask often: they need not take the write lock to hear no.
-		if sid, err := nextDue(ctx, db.r, r.Now); err != nil || sid == 0 {
+		if sid, err := db.nextDue(ctx, db.r, op, r); err != nil || sid == 0 {
 			return nil, failure(op, err)
 		}
 	}
@@ -33,7 +33,7 @@ func (db *DB) Lease(ctx context.Context, r store.LeaseRequest) (*store.Lease, er
 				return nil
 			}
 		} else {
-			s, err = db.due(c, op, r.Now)
+			s, err = db.due(c, op, r)
 		}
 		if err != nil || s == nil {
 			return err
@@ -61,10 +61,22 @@ func (db *DB) Lease(ctx context.Context, r store.LeaseRequest) (*store.Lease, er
 	return out, err
 }
 
-// nextDue is the surrogate of the session that has been due longest, or 0.
-func nextDue(ctx context.Context, c conn, now time.Time) (sid int64, err error) {
-	err = c.row(ctx, `SELECT sid FROM sessions WHERE due_at <= ?1 AND due_at < 9223372036854775807 AND (worker = '' OR lease_until <= ?1)
-		ORDER BY due_at, created_at, sid LIMIT 1`, []any{column.Start(now)}, &sid)
+// nextDue is the surrogate of the session that has been due longest, or 0. In
+// one scope it is looked for among the scope's sessions, however many others
+// are due.
+func (db *DB) nextDue(ctx context.Context, c conn, op string, r store.LeaseRequest) (sid int64, err error) {
+	const free = `due_at <= ?1 AND due_at < 9223372036854775807 AND (worker = '' OR lease_until <= ?1)`
+	query, args := `SELECT sid FROM sessions WHERE `+free+` ORDER BY due_at, created_at, sid LIMIT 1`, []any{column.Start(r.Now)}
+	if !r.Scope.IsZero() {
+		s, err := db.find(ctx, c, op, r.Scope)
+		if err != nil || s.id == 0 {
+			return 0, err
+		}
+		query = `SELECT s.sid FROM session_names n CROSS JOIN sessions s ON s.sid = n.sid
+			WHERE n.scope = ?2 AND attempts = 0 AND ` + free + ` ORDER BY due_at, created_at, s.sid LIMIT 1`
+		args = append(args, s.id)
+	}
+	err = c.row(ctx, query, args, &sid)
 	if errors.Is(err, sql.ErrNoRows) {
 		err = nil
 	}
@@ -72,8 +84,8 @@ func nextDue(ctx context.Context, c conn, now time.Time) (sid int64, err error) 
 }
 
 // due is the session that has been due longest, or nil.
-func (db *DB) due(c conn, op string, now time.Time) (*session, error) {
-	sid, err := nextDue(bg, c, now)
+func (db *DB) due(c conn, op string, r store.LeaseRequest) (*session, error) {
+	sid, err := db.nextDue(bg, c, op, r)
 	if err != nil || sid == 0 {
 		return nil, err
 	}

@@ -187,6 +187,11 @@ func TestBrokenSessionsAreNoticed(t *testing.T) {
 				r.Now, r.Until = r.Now.Add(time.Hour), r.Until.Add(time.Hour)
 			}
 		}}, "LeaseTakesTheOldestDue"},
+		{"one scope's lease is anybody's", clerk{lease: func(_ *Oracle, r *store.LeaseRequest, _ *store.Lease) {
+			if r != nil && r.Only == "" {
+				r.Scope = tenet.Scope{}
+			}
+		}}, "LeaseOfOneScope"},
 		{"a lease never runs out", clerk{lease: func(o *Oracle, _ *store.LeaseRequest, l *store.Lease) {
 			if l != nil {
 				o.conversation(l).until = l.Until.AddDate(1, 0, 0)

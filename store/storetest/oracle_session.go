@@ -248,9 +248,12 @@ func (o *Oracle) Lease(ctx context.Context, r store.LeaseRequest) (*store.Lease,
 			return nil, nil
 		}
 	} else {
-		for _, s := range o.scopes {
+		for scope, s := range o.scopes {
+			if !r.Scope.IsZero() && scope != r.Scope {
+				continue
+			}
 			for _, c := range s.conversations {
-				if c.DueAt.IsZero() || c.DueAt.After(r.Now) || c.leased(r.Now) {
+				if c.DueAt.IsZero() || c.DueAt.After(r.Now) || c.leased(r.Now) || !r.Scope.IsZero() && c.Attempts > 0 {
 					continue
 				}
 				if best == nil || cmp.Or(c.DueAt.Compare(best.DueAt), cmp.Compare(c.Scope.Key(), best.Scope.Key()), cmp.Compare(c.ID, best.ID)) < 0 {

@@ -65,6 +65,57 @@ func leaseOfOneSession(t testing.TB, b Backend) {
 	}
 }
 
+func leaseOfOneScope(t testing.TB, b Backend) {
+	d := newDesk(t, b)
+	for i, due := range []time.Duration{3, 1, 2, 9, 1} {
+		id := tenet.SessionID(fmt.Sprint("chat", i))
+		d.open(id, 0)
+		_, err := d.s.Append(ctx, d.scope, id, []tenet.Message{d.message("x")}, d.now.Add(due*time.Minute))
+		must(t, err)
+	}
+	tom := *d
+	tom.scope = mustScope(t, "acme", tenet.User("tom"))
+	tom.open("older", 0)
+	tom.say("older", "x")
+	next := func(scope tenet.Scope) *store.Lease {
+		l, err := d.s.Lease(ctx, store.LeaseRequest{Worker: "w", Now: d.now, Until: d.now.Add(time.Minute), Scope: scope})
+		must(t, err)
+		return l
+	}
+	if l := next(d.scope); l != nil {
+		t.Errorf("nothing of the scope is due yet: %s", l.Session.ID)
+	}
+	d.now = d.now.Add(time.Minute)
+	failed := d.lease("w")
+	for failed != nil && failed.Session.ID == "older" { // due longest, and another's
+		failed = d.lease("w")
+	}
+	if failed == nil {
+		t.Fatal("nothing was due")
+	}
+	d.ack(*failed, store.Ack{Code: "EXTRACTOR", NextDue: d.now})
+	d.now = d.now.Add(2 * time.Minute) // the lease of another's has run out
+	first := tenet.SessionID("chat1")
+	if failed.Session.ID == first {
+		first = "chat4"
+	}
+	var got []tenet.SessionID
+	for l := next(d.scope); l != nil && len(got) < 9; l = next(d.scope) {
+		got = append(got, l.Session.ID)
+	}
+	same(t, "the scope's sessions, without the failed", got, []tenet.SessionID{first, "chat2", "chat0"})
+	if l := next(mustScope(t, "acme", tenet.User("nobody"))); l != nil {
+		t.Errorf("a scope without sessions: %s", l.Session.ID)
+	}
+	if l := next(tom.scope); l == nil || l.Session.ID != "older" {
+		t.Errorf("the other scope's: %+v", l)
+	}
+	d.now = d.now.Add(time.Minute) // they run out and are to be had again
+	if l := next(d.scope); l == nil || l.Session.ID != first {
+		t.Errorf("after the lease ran out: %+v", l)
+	}
+}
+
 func leaseExpires(t testing.TB, b Backend) {
 	d := newDesk(t, b)
 	d.open("chat", 0)

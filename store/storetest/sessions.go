@@ -29,6 +29,7 @@ var sessionClauses = []clause{
 	{"UnusableArgumentsAreErrors", unusableSessionArguments},
 	{"LeaseTakesTheOldestDue", leaseTakesTheOldestDue},
 	{"LeaseOfOneSession", leaseOfOneSession},
+	{"LeaseOfOneScope", leaseOfOneScope},
 	{"LeaseExpires", leaseExpires},
 	{"LeaseIsExclusive", leaseIsExclusive},
 	{"FenceIncreases", fenceIncreases},
