@@ -2,6 +2,7 @@ package policy
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/tenet-memory/tenet"
@@ -340,14 +341,44 @@ func (p *Policy) decidePII(g *gate.Finding, c Category, pr gate.Proposal) {
 }
 
 // checkPIIBeside reports personal data in another field than the text.
-func (p *Policy) checkPIIBeside(pr gate.Proposal, f *form) []gate.Finding {
-	var fs []gate.Finding
+func (p *Policy) checkPIIBeside(pr gate.Proposal, f *form, fs []gate.Finding) []gate.Finding {
 	for _, m := range p.pii.find(f.plain) {
 		g := gate.Finding{Finding: tenet.Finding{Check: "pii", Code: tenet.Code("PII:" + m.category)}}
 		p.decidePII(&g, m.category, pr)
 		fs = append(fs, g)
 	}
 	return fs
+}
+
+// unsaid leaves out of findings in a part beside the text the personal data
+// that the text holds in the same words. There it has a span, which decides;
+// and what redacts the span redacts those words in the value, and the quote
+// with all its own.
+func (p *Policy) unsaid(pr gate.Proposal, part string, fs []gate.Finding) []gate.Finding {
+	personal := func(f gate.Finding) bool { return strings.HasPrefix(string(f.Code), "PII:") }
+	if !slices.ContainsFunc(fs, personal) {
+		return fs
+	}
+	text := pr.Candidate.Text
+	f := canonicalise(text)
+	said := p.checkSecrets(f, true, nil)
+	for _, m := range p.pii.find(f.plain) {
+		a, b := f.plainSpan(m.start, m.end)
+		said = append(said, gate.Finding{Finding: tenet.Finding{Code: tenet.Code("PII:" + m.category), Start: a, End: b}})
+	}
+	in := map[tenet.Code]bool{}
+	for _, g := range said {
+		if personal(g) && 0 <= g.Start && g.Start < g.End && g.End <= len(text) {
+			in[g.Code] = true
+			part = strings.ReplaceAll(part, text[g.Start:g.End], "\n")
+		}
+	}
+	rest := legible(part)
+	left := map[tenet.Code]bool{}
+	for _, g := range p.checkPIIBeside(pr, rest, p.checkSecrets(rest, false, nil)) {
+		left[g.Code] = true
+	}
+	return slices.DeleteFunc(fs, func(g gate.Finding) bool { return personal(g) && in[g.Code] && !left[g.Code] })
 }
 
 // checkPII reports personal data. What is allowed is still named, so that a

@@ -83,31 +83,83 @@ func TestEveryPIIActionInEveryTier(t *testing.T) {
 	}
 }
 
-// Personal data in the value alone has no span in the text: redaction would
-// have nothing to replace, so it is held, and a rejection is one.
+// Personal data in the value or the quote alone has no span in the text:
+// redaction would have nothing to replace, so it is held, and a rejection is
+// one.
 func TestPIIInAValueIsNotOverlooked(t *testing.T) {
 	t.Parallel()
 	for action, want := range map[Action][3]bool{RedactSpan: {true, false, true}, Reject: {false, true, true}, Hold: {true, false, false}, Allow: {}} {
-		p, err := New(Config{PII: []PIIRule{{Category: Phone, Action: action}, {Category: Card, Action: action}}})
+		p, err := New(Config{PII: []PIIRule{{Category: Phone, Action: action}, {Category: Card, Action: action}, {Category: Email, Action: action}}})
 		if err != nil {
 			t.Fatal(err)
 		}
-		for code, value := range map[tenet.Code]string{"PII:phone": `{"tel":"+44 20 7946 0958"}`, "PII:card": `["4111 1111 1111 1111"]`} {
-			pr := proposal("contact", "how to reach me")
-			pr.Candidate.Value = json.RawMessage(value)
+		for _, c := range []struct {
+			code               tenet.Code
+			value, quote, text string
+		}{
+			{"PII:phone", `{"tel":"+44 20 7946 0958"}`, "", "how to reach me"},
+			{"PII:card", `["4111 1111 1111 1111"]`, "", "how to reach me"},
+			{"PII:phone", "", "call +44 20 7946 0958 then", "how to reach me"},
+			{"PII:email", "", "sarah@example.com, in short", "how to reach me"},
+			{"PII:card", "", "4111 1111 1111 1111", "how to reach me"},
+			// One address is in the text, another is not.
+			{"PII:email", `["a@example.com","b@example.com"]`, "", "write to a@example.com"},
+			{"PII:email", "", "write to a@example.com or b@example.com", "write to a@example.com"},
+		} {
+			pr := proposal("contact", c.text)
+			pr.Candidate.Value, pr.Candidate.Quote = json.RawMessage(c.value), c.quote
 			found := false
 			for _, f := range p.Check(pr) {
-				if f.Code != code {
+				if f.Code != c.code || f.Detail == "" {
 					continue
 				}
 				found = true
 				if got := [3]bool{f.Hold, f.Reject, f.Mask}; got != want || f.Redact {
-					t.Errorf("%s %s: hold, reject, mask %v, want %v", code, action, got, want)
+					t.Errorf("%s %s in %s%s: hold, reject, mask %v, want %v", c.code, action, c.value, c.quote, got, want)
 				}
 			}
 			if !found {
-				t.Errorf("%s in a value is not found", code)
+				t.Errorf("%s %s in %s%s is not found", c.code, action, c.value, c.quote)
 			}
+		}
+	}
+}
+
+// A typed fact whose value is the address that its text holds is redacted in
+// both: the words have a span, so nothing is held.
+func TestAValueThatTheTextHoldsIsRedactedWithIt(t *testing.T) {
+	t.Parallel()
+	scope, _ := tenet.NewScope("acme", tenet.User("sarah"))
+	app, _ := tenet.NewPrincipal(tenet.App, "acme", "app")
+	p, err := New(Config{PII: []PIIRule{{Category: Email, Action: RedactSpan}, {Category: Card, Action: RedactSpan}, {Category: Phone, Action: RedactSpan}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ text, value, private, want string }{
+		{"Write to me at sarah@example.com from Monday", `"sarah@example.com"`, "sarah@", `"[PII:email]"`},
+		{"I pay with 4111 1111 1111 1111 mostly", `"4111 1111 1111 1111"`, "4111", `"[PII:card]"`},
+		{"My phone number is +44 20 7946 0958 at home", `["+44 20 7946 0958"]`, "7946", `["[PII:phone]"]`},
+	} {
+		pr := proposal("memo", c.text)
+		pr.Candidate.Value, pr.Candidate.Quote = json.RawMessage(c.value), "They said: "+c.text
+		for _, f := range p.Check(pr) {
+			if f.Hold {
+				t.Errorf("%s and a longer quote: %+v", c.value, f)
+			}
+		}
+		d, err := gate.New([]gate.Rule{p}).Judge(gate.Case{By: app, At: time.Date(2026, 1, 2, 0, 0, 0, 0, time.UTC),
+			Candidate: tenet.Candidate{ID: "c", Scope: scope, Tier: tenet.TierFact, Key: "memo", Text: c.text, Value: json.RawMessage(c.value), Quote: c.text}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		plan := d.Plan()
+		if d.Verdict().Outcome != tenet.Stored || len(plan.Insert) != 1 {
+			t.Errorf("%s: %v %v", c.value, d.Verdict().Outcome, d.Verdict().Findings)
+			continue
+		}
+		r := plan.Insert[0]
+		if string(r.Value) != c.want || strings.Contains(r.Text+string(r.Value)+plan.Candidate.Quote, c.private) {
+			t.Errorf("%s: kept %s, %q, %q", c.value, r.Value, r.Text, plan.Candidate.Quote)
 		}
 	}
 }

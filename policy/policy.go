@@ -25,7 +25,7 @@ import (
 
 // engineVersion changes when code that judges does; data and expressions are
 // in the digest by themselves.
-const engineVersion = "policy/3"
+const engineVersion = "policy/4"
 
 //go:embed lexicon.txt
 var lexiconData string
@@ -130,11 +130,12 @@ func (p *Policy) Check(pr gate.Proposal) []gate.Finding {
 	fs := p.checkKey(pr, s, nil)
 	for _, part := range valueTexts(c) {
 		g := canonicalise(part)
-		fs = beside("value", p.checkForm(s, g, false, p.checkSecrets(g, false, nil)), fs)
-		fs = beside("value", p.checkPIIBeside(pr, g), fs)
+		more := p.checkPIIBeside(pr, g, p.checkForm(s, g, false, p.checkSecrets(g, false, nil)))
+		fs = beside("value", p.unsaid(pr, part, more), fs)
 	}
 	if c.Quote != "" && c.Quote != c.Text {
-		fs = beside("quote", p.checkSecrets(legible(c.Quote), false, nil), fs)
+		g := legible(c.Quote)
+		fs = beside("quote", p.unsaid(pr, c.Quote, p.checkPIIBeside(pr, g, p.checkSecrets(g, false, nil))), fs)
 	}
 	if c.Speaker != "" {
 		fs = beside("speaker", p.checkForm(s, canonicalise(c.Speaker), false, nil), fs)
