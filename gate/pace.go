@@ -100,9 +100,8 @@ func (q PaceQuery) Counter() *Counter { return &Counter{q: q} }
 // Add takes the next older entry.
 func (c *Counter) Add(e PaceEntry) {
 	// What a limit refused takes no further place, or nobody could recover.
-	limited := strings.Contains(e.Codes, string(tenet.CodeRateLimit)) || strings.Contains(e.Codes, string(tenet.CodeKeyChurn)) ||
-		strings.Contains(e.Codes, string(tenet.CodeSelfReinforcement))
-	if limited || e.Tier != tenet.TierFact && e.Tier != tenet.TierNote {
+	limited := func(code tenet.Code) bool { return strings.Contains(e.Codes, `"`+string(code)+`"`) } // whole, not a part of another
+	if limited(tenet.CodeRateLimit) || limited(tenet.CodeKeyChurn) || limited(tenet.CodeSelfReinforcement) || e.Tier != tenet.TierFact && e.Tier != tenet.TierNote {
 		return
 	}
 	if e.Actor == c.q.Actor {

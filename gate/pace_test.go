@@ -72,3 +72,16 @@ func TestACountIsOfTheNewestEntries(t *testing.T) {
 		t.Errorf("%+v", n.Pace)
 	}
 }
+
+// Only the code itself says that a limit refused: another code, of a rule of
+// somebody's own, may hold its letters.
+func TestAnotherCodeIsNoLimit(t *testing.T) {
+	t.Parallel()
+	for codes, want := range map[string]int{"": 1, `["MY_RATE_LIMIT_2"]`: 1, `["NO_KEY_CHURN"]`: 1, `["RATE_LIMIT"]`: 0, `["EMPTY","KEY_CHURN"]`: 0, `["SELF_REINFORCEMENT"]`: 0} {
+		c := gate.PaceQuery{Actor: "agent:a"}.Counter()
+		c.Add(gate.PaceEntry{Actor: "agent:a", Tier: tenet.TierNote, Codes: codes})
+		if c.Pace.Actor != want {
+			t.Errorf("%s counts %d, want %d", codes, c.Pace.Actor, want)
+		}
+	}
+}

@@ -204,7 +204,13 @@ func Open(_ context.Context, c Config) (*Memory, error) {
 		c.Secret = make([]byte, 32)
 		rand.Read(c.Secret)
 	}
-	if len(c.ErasureKey) == 0 {
+	switch n := len(c.ErasureKey); {
+	case n != 0 && n != ed25519.PrivateKeySize:
+		return nil, tenet.Errorf(tenet.Invalid, "open", "the key of erasures is %d bytes, want %d", n, ed25519.PrivateKeySize)
+	case n == 0 && c.Erasures != nil:
+		// The next start would make another, and refuse the journal of this one.
+		return nil, tenet.Errorf(tenet.Invalid, "open", "a journal of erasures needs the key that signs it")
+	case n == 0:
 		_, c.ErasureKey, _ = ed25519.GenerateKey(nil)
 	}
 	params := recall.DefaultParams()

@@ -16,7 +16,7 @@ import (
 const selectPace = `SELECT t.actor, t.key, t.tier, t.label, c.outcome, c.codes FROM tenet.chain c JOIN tenet.trail t ON t.scope = c.scope AND t.seq = c.seq
 	WHERE c.scope = $1 AND c.seq > coalesce((SELECT seq FROM tenet.chain WHERE scope = $1 AND at <= $2 ORDER BY seq DESC LIMIT 1), 0)
 		AND t.content IS NOT NULL AND (t.actor = $3 OR t.tier = 1 AND t.key = $4)
-		AND c.codes NOT LIKE '%RATE_LIMIT%' AND c.codes NOT LIKE '%KEY_CHURN%' AND c.codes NOT LIKE '%SELF_REINFORCEMENT%'
+		AND c.codes NOT LIKE '%"RATE_LIMIT"%' AND c.codes NOT LIKE '%"KEY_CHURN"%' AND c.codes NOT LIKE '%"SELF_REINFORCEMENT"%'
 	ORDER BY c.seq DESC`
 
 func (s subject) paceArgs(q gate.PaceQuery, now time.Time) []any {

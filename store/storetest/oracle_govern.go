@@ -96,7 +96,7 @@ func (d *durable) pace(q gate.PaceQuery, now time.Time) gate.Pace {
 			break
 		}
 		if j, ok := d.refs[e.Ref]; ok && j.in == e.Seq {
-			n.Add(gate.PaceEntry{Actor: e.Actor, Key: j.verdict.Key, Tier: j.verdict.Tier, Label: j.verdict.Label, Outcome: j.verdict.Outcome, Codes: fmt.Sprint(j.verdict.Codes)})
+			n.Add(gate.PaceEntry{Actor: e.Actor, Key: j.verdict.Key, Tier: j.verdict.Tier, Label: j.verdict.Label, Outcome: j.verdict.Outcome, Codes: fmt.Sprintf("%q", j.verdict.Codes)})
 		}
 	}
 	return n.Pace
