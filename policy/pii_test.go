@@ -199,3 +199,20 @@ func TestWhatPeopleAskAboutKeeping(t *testing.T) {
 		}
 	}
 }
+
+// A wish at the end of a long message is heard as one at its beginning.
+func TestAWishIsHeardAtEitherEndOfALongMessage(t *testing.T) {
+	t.Parallel()
+	const wish = "Please don't remember this. "
+	for _, filler := range []string{"All of this is only a log line.\n", "Это строка журнала.\n"} {
+		long := strings.Repeat(filler, (600<<10)/len(filler))
+		for name, text := range map[string]string{"first": wish + long, "last": long + wish, "last of a little more than the reach": long[:300<<10] + "\n\n" + wish} {
+			if w, _ := Retention(strings.ToValidUTF8(text, "")); w != WishNone {
+				t.Errorf("%s: %v", name, w)
+			}
+		}
+		if w, _ := Retention(long); w != WishKeep {
+			t.Errorf("nothing was asked: %v", w)
+		}
+	}
+}

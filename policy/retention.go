@@ -5,7 +5,10 @@ import (
 	"unicode/utf8"
 )
 
-// wishReach is how far into a message a wish about its keeping is looked for.
+// wishReach is how many bytes of a message are looked at for a wish about its
+// keeping, and tokenLimit how many words of those. Of a longer message the last
+// tokenLimit bytes are read too, which hold no more words than that. In the
+// middle of one a wish is not heard.
 const wishReach = 256 << 10
 
 // Wish is what a message asks about its own keeping.
@@ -25,13 +28,23 @@ func Retention(text string) (Wish, string) { return builtin().Retention(text) }
 
 // Retention is the method behind the function of that name.
 func (p *Policy) Retention(text string) (Wish, string) {
-	if len(text) > wishReach { // no more than that is tokens that are read
-		end := wishReach
-		for end > 0 && !utf8.RuneStart(text[end]) {
-			end--
-		}
-		text = text[:end]
+	w, what := p.wish(text[:boundary(text, min(wishReach, len(text)))])
+	if w == WishKeep && len(text) > tokenLimit {
+		w, what = p.wish(text[boundary(text, len(text)-tokenLimit):])
 	}
+	return w, what
+}
+
+// boundary is where the character begins in whose midst i may lie.
+func boundary(text string, i int) int {
+	for i > 0 && i < len(text) && !utf8.RuneStart(text[i]) {
+		i--
+	}
+	return i
+}
+
+// wish reads a text as a whole.
+func (p *Policy) wish(text string) (Wish, string) {
 	f := canonicalise(text)
 	s := p.scratch.Get().(*scan)
 	defer p.scratch.Put(s)
