@@ -7,6 +7,7 @@ import (
 
 	"github.com/tenet-memory/tenet"
 	"github.com/tenet-memory/tenet/gate"
+	"github.com/tenet-memory/tenet/recall"
 	"github.com/tenet-memory/tenet/store"
 	"github.com/tenet-memory/tenet/store/storetest"
 )
@@ -98,4 +99,29 @@ func writers(v reflect.Value, path string, seen map[uintptr]bool) []string {
 		}
 	}
 	return out
+}
+
+// TestAResetForgetsWordings: an erasure comes to an index as a reset, and no
+// wording of what went stays, nor comes back from a copy made before.
+func TestAResetForgetsWordings(t *testing.T) {
+	t.Parallel()
+	si := new(scopeIndex)
+	note := tenet.Record{ID: "n", Tier: tenet.TierNote, Text: "I like tea."}
+	if err := si.take(store.Changes{Reset: true, Added: []tenet.Record{note}}, recall.DefaultParams()); err != nil {
+		t.Fatal(err)
+	}
+	built := si.resets
+	si.worded([]worded{{Record: note}}, built)
+	if len(si.wordings) != 1 {
+		t.Fatal("no wording is kept: the rest tests nothing")
+	}
+	if err := si.take(store.Changes{Reset: true}, recall.DefaultParams()); err != nil {
+		t.Fatal(err)
+	}
+	if len(si.wordings) != 0 {
+		t.Error("a wording is left after the reset")
+	}
+	if si.worded([]worded{{Record: note}}, built); len(si.wordings) != 0 {
+		t.Error("a wording that was copied before the reset came back")
+	}
 }

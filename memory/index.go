@@ -44,7 +44,10 @@ type scopeIndex struct {
 	index   *recall.Index
 	entries []entry // by the ordinal of the index's entry
 	free    []int64 // ordinals to use again
-	// wordings of the notes, once a consolidation has asked for them.
+	// wordings of the notes, once a consolidation has asked for them, under a
+	// lock of their own, which is taken after mu or without it.
+	words    sync.Mutex
+	resets   int // how often it was built anew; what was copied before that is not kept
 	wordings map[tenet.RecordID]gate.Wording
 	size     atomic.Int64
 	used     atomic.Int64
@@ -186,6 +189,10 @@ func (si *scopeIndex) take(ch store.Changes, params recall.Params) error {
 		}
 		si.index, si.entries, si.free = index, make([]entry, 0, len(ch.Added)), nil
 		si.dense, si.sleep, si.asleep = 0, 0, nil
+		// An erasure comes as a reset: no word of what went stays here.
+		si.words.Lock()
+		si.wordings, si.resets = nil, si.resets+1
+		si.words.Unlock()
 	}
 	for _, id := range ch.Removed {
 		if n, ok := si.index.Ordinal(string(id)); ok {

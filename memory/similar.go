@@ -77,24 +77,36 @@ func (x *indexes) notes(ctx context.Context, scope tenet.Scope) ([]worded, error
 	if err := x.refresh(ctx, scope, si); err != nil {
 		return nil, err
 	}
-	si.mu.Lock()
-	defer si.mu.Unlock()
-	was := si.wordings
-	si.wordings = make(map[tenet.RecordID]gate.Wording, len(was))
 	var out []worded
+	si.mu.RLock() // recall goes on: nothing is worked out under this lock
 	for _, e := range si.entries {
-		if e.tier != tenet.TierNote {
-			continue
+		if e.tier == tenet.TierNote {
+			out = append(out, worded{Record: tenet.Record{ID: e.id, Tier: e.tier, Key: e.key, Text: e.text, Label: e.label, Valid: e.valid}})
 		}
-		w, ok := was[e.id]
-		if !ok {
-			w = gate.WordingOf(e.text)
-		}
-		si.wordings[e.id] = w
-		out = append(out, worded{tenet.Record{ID: e.id, Tier: e.tier, Key: e.key, Text: e.text, Label: e.label, Valid: e.valid}, w})
 	}
+	built := si.resets
+	si.mu.RUnlock()
+	si.worded(out, built)
 	slices.SortFunc(out, func(a, b worded) int { return cmp.Compare(a.ID, b.ID) }) // the same case, the same finding
 	return out, nil
+}
+
+// worded gives records their wordings, and keeps those and no others, unless the
+// index was built anew since they were copied.
+func (si *scopeIndex) worded(out []worded, built int) {
+	si.words.Lock()
+	defer si.words.Unlock()
+	was, now := si.wordings, make(map[tenet.RecordID]gate.Wording, len(out))
+	for i := range out {
+		w, ok := was[out[i].ID]
+		if !ok {
+			w = gate.WordingOf(out[i].Text)
+		}
+		now[out[i].ID], out[i].wording = w, w
+	}
+	if built == si.resets {
+		si.wordings = now
+	}
 }
 
 // Cluster is a set of believed records that say nearly the same: not equal, so
