@@ -263,8 +263,9 @@ func (m *Memory) purge(ctx context.Context) {
 	}
 }
 
-// forget drops the indexes that hold texts of a scope: all of them after an
-// erasure that may have reached other scopes too.
+// forget drops the indexes that hold texts of a scope that was erased from, and
+// of those that hold words of many: a user's erasure reaches what they left in
+// them. With tenant, all of the tenant's go.
 func (x *indexes) forget(scope tenet.Scope, tenant bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
