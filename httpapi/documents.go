@@ -48,7 +48,8 @@ type documentsSearched struct {
 }
 
 type documentHits struct {
-	Hits []memory.DocumentHit `json:"hits"`
+	Hits     []memory.DocumentHit `json:"hits"`
+	Degraded tenet.Code           `json:"degraded,omitempty"` // by words alone: the embedder did not answer
 }
 
 func (a *API) documentRoutes() {
@@ -62,8 +63,8 @@ func (a *API) documentRoutes() {
 	add(a, operation{id: "searchDocuments", method: "POST", path: "/documents-search", who: hotPath, summary: "Documents under a prefix by meaning, best first"},
 		func(ctx context.Context, c call, r *documentsSearched) (documentHits, error) {
 			orElse(&r.Body.K, 10)
-			hits, err := a.mem.SearchDocuments(ctx, c.by, c.scope, r.Body.Prefix, r.Body.Query, r.Body.K)
-			return documentHits{hits}, err
+			hits, degraded, err := a.mem.SearchDocuments(ctx, c.by, c.scope, r.Body.Prefix, r.Body.Query, r.Body.K)
+			return documentHits{hits, degraded}, err
 		})
 	add(a, operation{id: "document", method: "GET", path: "/documents/{path}", who: hotPath, also: []int{http.StatusNotFound, http.StatusNotModified},
 		summary: "A document's text, byte for byte"},

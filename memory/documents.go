@@ -143,33 +143,36 @@ type DocumentHit struct {
 }
 
 // SearchDocuments finds documents under a prefix by meaning, best first, at
-// most k. Documents alone are ranked, so nothing else takes their places.
-func (m *Memory) SearchDocuments(ctx context.Context, by tenet.Principal, scope tenet.Scope, prefix, query string, k int) ([]DocumentHit, error) {
+// most k. Documents alone are ranked, so nothing else takes their places. The
+// code says why the answer is lexical although an embedder is set; empty: it
+// isn't.
+func (m *Memory) SearchDocuments(ctx context.Context, by tenet.Principal, scope tenet.Scope, prefix, query string, k int) ([]DocumentHit, tenet.Code, error) {
 	const op = "search documents"
 	if err := m.durable(op); err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	if err := reach(op, by, scope); err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	if len(prefix) > MaxPath {
-		return nil, tenet.Errorf(tenet.Invalid, op, "a path over %d bytes", MaxPath)
+		return nil, "", tenet.Errorf(tenet.Invalid, op, "a path over %d bytes", MaxPath)
 	}
 	if err := tenet.CheckText("prefix", prefix); err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	q := recall.Query{Text: query, K: k, Now: m.now(), Diversity: recall.Plain}
-	q.Vector, _ = m.indexes.embed(ctx, query)
+	var degraded tenet.Code
+	q.Vector, degraded = m.indexes.embed(ctx, query)
 	under := func(e *entry) bool { return e.tier == tenet.TierDocument && strings.HasPrefix(e.key, prefix) }
 	hits, _, err := m.indexes.search(ctx, scope, q, under)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	out := make([]DocumentHit, 0, len(hits))
 	for _, h := range hits {
 		out = append(out, DocumentHit{document(tenet.Record{ID: h.ID, Key: h.Key, Text: h.Text, Label: h.Label, Valid: h.Valid}), h.Score})
 	}
-	return out, nil
+	return out, degraded, nil
 }
 
 // DocumentHistory returns every version that was ever at a path, oldest first,

@@ -140,6 +140,12 @@ func TestAFailingEmbedderLeavesTheWordsAndSaysSo(t *testing.T) {
 				if err != nil || len(found.Hits) == 0 || found.Hits[0].ID != id || found.Degraded != c.want {
 					t.Errorf("%+v %v, want degraded %s", found, err, c.want)
 				}
+				if _, err := e.PutDocument(t.Context(), e.app, e.sarah, memory.DocumentPut{Path: "tea.md", Text: "Green tea is brewed at 70 degrees."}); err != nil {
+					t.Fatal(err)
+				}
+				if ds, degraded, err := e.SearchDocuments(t.Context(), e.app, e.sarah, "", "green tea", 5); err != nil || len(ds) != 1 || degraded != c.want {
+					t.Errorf("documents: %+v %s %v, want degraded %s", ds, degraded, err, c.want)
+				}
 				if d := time.Since(started); d > 20*time.Second {
 					t.Errorf("it took %v", d)
 				}

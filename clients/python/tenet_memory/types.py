@@ -168,8 +168,11 @@ class DocumentHit(TypedDict):
     version: str
 
 
-class DocumentHits(TypedDict):
-    hits: Optional[List["DocumentHit"]]
+_DocumentHits = TypedDict("_DocumentHits", {"hits": Optional[List["DocumentHit"]]})
+
+
+class DocumentHits(_DocumentHits, total=False):
+    degraded: str
 
 
 class DocumentOut(TypedDict):

@@ -194,6 +194,7 @@ export interface DocumentHit {
 }
 
 export interface DocumentHits {
+  degraded?: string;
   hits: DocumentHit[] | null;
 }
 
