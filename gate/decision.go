@@ -34,6 +34,8 @@ const (
 	Bar    Kind = 13 // leave tombstones: statements that are not to be learned again
 	Erase  Kind = 14 // remove a selection with all that hangs on it; only store.Eraser applies it
 
+	// Keys are no memory: they count from 20, apart from the kinds above, which
+	// may grow up to there.
 	Access Kind = 20 // an API key is made, gets a new secret or another expiry, or is revoked
 )
 

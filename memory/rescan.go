@@ -18,7 +18,7 @@ type Rescan struct {
 	RuleSet  string      `json:"ruleset"`
 	Judged   int         `json:"judged"`
 	Flips    []Rescanned `json:"flips"`
-	Withdrew int         `json:"withdrew"` // taken out of belief, with --apply
+	Withdrew int         `json:"withdrew"` // taken out of belief, when that was asked for
 }
 
 // Rescan judges every believed record of the scope by the present rules. With
