@@ -116,12 +116,17 @@ func (db *DB) leaseOf(ctx context.Context, op string, r store.LeaseRequest) (*st
 	if err != nil {
 		return nil, err
 	}
-	for {
+	for last := ""; ; {
 		head, err := db.run(ctx, op, "next", p.tag, p.u, micros(r.Now))
 		if err != nil || len(head) < 2 {
 			return nil, err
 		}
-		l, err := db.lease(ctx, op, r, p.tag, head.str(1), "")
+		s := head.str(1)
+		if s == last { // nothing moved: whoever asks comes again
+			return nil, nil
+		}
+		last = s
+		l, err := db.lease(ctx, op, r, p.tag, s, "")
 		if l != nil || err != nil && tenet.KindOf(err) != tenet.NotFound {
 			return l, err
 		}
