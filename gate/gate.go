@@ -2,7 +2,6 @@ package gate
 
 import (
 	"bytes"
-	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -306,42 +305,27 @@ func (g *rulebook) judge(c Case, up *elevation) (Decision, error) {
 	if up != nil {
 		label, findings = up.label, nil
 	}
-	findings = append(findings, floor(c, g.limits)...)
-	findings = append(findings, buried(c, label)...)
+	var w weighing
+	w.add(findings...)
+	w.add(floor(c, g.limits)...)
+	w.add(buried(c, label)...)
 	asked := g.query(c)
 	over := asked.Pace.Over(c.State.Pace)
-	findings = append(findings, paced(over, label)...)
+	w.add(paced(over, label)...)
 	for _, code := range c.Objections {
-		findings = append(findings, refusal("classifier", code, hold))
+		w.add(refusal("classifier", code, hold))
 	}
-	for _, r := range g.rules {
-		for _, f := range r.Check(Proposal{c.By, c.Candidate, label, c.At, offered}) {
-			f.Hold = f.Hold && (up == nil || !up.waives)
-			findings = append(findings, f)
-		}
-	}
+	w.ask(g.rules, Proposal{c.By, c.Candidate, label, c.At, offered}, up != nil && up.waives, false)
 
-	var effect Effect
-	var persists, negated bool
-	worst := allow
-	for _, f := range findings {
-		effect = max(effect, f.Effect)
-		persists = persists || f.Persists
-		negated = negated || f.Negated
-		worst = max(worst, f.severity())
-	}
 	tier := c.Candidate.Tier
 	if tier == 0 && c.Extracted {
 		tier = tenet.TierNote // what it would do is weighed as in the widest tier it could be released to
 	}
-	base := weigh(tier, label, effect, persists, negated)
+	base := weigh(tier, label, w.effect, w.persists, w.negated)
 	if c.Candidate.Tier == tenet.TierFact && label == tenet.LabelAttestedTool && !c.By.Owns(c.Candidate.Key) {
 		base = max(base, hold)
 	}
-	if base != allow && label < tenet.LabelUserStated && label.Known() {
-		findings = append(findings, refusal("matrix", tenet.CodeUntrusted, base))
-	}
-	worst = max(worst, base)
+	w.base(label, base)
 
 	p := &Plan{
 		Scope: c.Candidate.Scope, Actor: c.By.String(), At: c.At, Ref: string(c.Candidate.ID), Candidate: c.Candidate, Declared: declared, Why: c.Candidate.Route,
@@ -351,16 +335,16 @@ func (g *rulebook) judge(c Case, up *elevation) (Decision, error) {
 		p.Needs.Open = append(p.Needs.Open, r.ID)
 	}
 	v := tenet.Verdict{
-		Candidate: c.Candidate.ID, Tier: c.Candidate.Tier, Key: c.Candidate.Key, Label: label, Effect: effect.String(),
+		Candidate: c.Candidate.ID, Tier: c.Candidate.Tier, Key: c.Candidate.Key, Label: label, Effect: w.effect.String(),
 		RuleSet: g.ruleset, At: c.At,
 	}
-	if worst == allow && redact(&c, findings, evidence) {
-		findings = append(findings, note("pii", tenet.CodeRedacted))
+	if w.worst == allow && redact(&c, w.findings, evidence) {
+		w.add(note("pii", tenet.CodeRedacted))
 		placed := g.query(c) // what it is placed among follows from what is left of it
 		placed.Statement = asked.Statement
 		p.Candidate, p.Needs.Query = c.Candidate, placed
 	}
-	if worst == allow {
+	if w.worst == allow {
 		place := g.place
 		if c.Candidate.Op != tenet.OpAssert {
 			place = g.unplace
@@ -369,23 +353,11 @@ func (g *rulebook) judge(c Case, up *elevation) (Decision, error) {
 		if err != nil {
 			return Decision{}, err
 		}
-		for _, f := range more {
-			worst = max(worst, f.severity())
-		}
-		findings = append(findings, more...)
+		w.add(more...)
 	}
-	// The strongest reason first: it is what an error and a count name.
-	slices.SortStableFunc(findings, func(a, b Finding) int {
-		return cmp.Or(cmp.Compare(b.severity(), a.severity()), cmp.Compare(b.Effect, a.Effect))
-	})
-	for _, f := range findings {
-		v.Findings = append(v.Findings, f.Finding)
-		if !slices.Contains(v.Codes, f.Code) {
-			v.Codes = append(v.Codes, f.Code)
-		}
-	}
+	w.tell(&v)
 	if up != nil {
-		if worst != allow {
+		if w.worst != allow {
 			return Decision{}, &tenet.Error{Kind: tenet.Refused, Op: up.op, Reason: "a rule that this may not waive refuses it", Code: first(v.Codes)}
 		}
 		v.Codes = append(v.Codes, up.code)
@@ -396,13 +368,12 @@ func (g *rulebook) judge(c Case, up *elevation) (Decision, error) {
 			}
 		}
 	}
-	if worst == allow {
+	if w.worst == allow {
 		p.Kind = Admit
 		if c.Candidate.Tier != tenet.TierEpisode && p.Insert != nil {
 			p.Evidence = evidence
 		}
 	} else {
-		p.Kind = Refuse
 		p.Insert, p.Close, p.Agree = nil, nil, nil
 		if c.Candidate.Op == tenet.OpAssert {
 			// What the tombstones say may turn a hold into a rejection.
@@ -411,14 +382,7 @@ func (g *rulebook) judge(c Case, up *elevation) (Decision, error) {
 			p.Needs.Grows, p.Needs.Limits = Usage{}, Limits{}
 		}
 		v.Record, v.Replaced = "", ""
-		v.Outcome = tenet.Quarantined
-		p.Hold = &Hold{State: tenet.HoldOpen, ExpiresAt: c.At.Add(HoldFor)}
-		if worst == reject {
-			v.Outcome = tenet.Rejected
-			p.Hold.State = tenet.HoldRefused
-		}
-		mask(p, findings)
-		v.Key = p.Candidate.Key
+		w.refuse(p, &v, c.At)
 	}
 	p.Verdict = v
 	return Decision{p}, nil
@@ -429,21 +393,6 @@ func first(codes []tenet.Code) tenet.Code {
 		return ""
 	}
 	return codes[0]
-}
-
-func (f Finding) severity() severity {
-	switch {
-	case f.Reject:
-		return reject
-	case f.Hold:
-		return hold
-	}
-	return allow
-}
-
-// refusal is a floor finding that asks for an outcome.
-func refusal(check string, code tenet.Code, s severity) Finding {
-	return Finding{Finding: tenet.Finding{Check: check, Code: code}, Hold: s == hold, Reject: s == reject}
 }
 
 // prepare brings a candidate into the form that is judged and stored: NFC, no
@@ -604,35 +553,4 @@ func tierCap(t tenet.Tier, l Limits) int {
 		return 100 << 10
 	}
 	return 0
-}
-
-// mask keeps secrets out of the refusal log: their spans become typed
-// placeholders, in the candidate as well as in the hold.
-func mask(p *Plan, findings []Finding) {
-	text := p.Candidate.Text
-	var spans []Finding
-	whole := false
-	for _, f := range findings {
-		if f.Mask {
-			if f.End <= f.Start || f.Start < 0 || f.End > len(text) {
-				whole = true
-			}
-			spans = append(spans, f)
-		}
-	}
-	p.Hold.Masked = len(spans) > 0
-	switch {
-	case whole:
-		text = "[" + string(spans[0].Code) + "]"
-		p.Candidate.Key, p.Candidate.Speaker = "", ""
-	default:
-		text = withPlaceholders(text, spans)
-	}
-	if p.Hold.Masked {
-		p.Candidate.Text, p.Candidate.Value, p.Candidate.Quote = text, nil, ""
-	}
-	if len(text) > HoldCap {
-		text = strings.ToValidUTF8(text[:HoldCap], "")
-	}
-	p.Hold.Text = text
 }

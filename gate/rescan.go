@@ -1,8 +1,6 @@
 package gate
 
 import (
-	"cmp"
-	"slices"
 	"time"
 
 	"github.com/tenet-memory/tenet"
@@ -25,6 +23,9 @@ func (g *Gate) Rescan(by tenet.Principal, rec tenet.Record, id tenet.CandidateID
 		return Decision{}, false, tenet.Errorf(tenet.Conflict, op, "the record is closed already")
 	}
 	b := g.at.Load()
+	if err := b.open(op); err != nil {
+		return Decision{}, false, err
+	}
 	at = tenet.Micros(at)
 	c := tenet.Candidate{
 		ID: id, Scope: rec.Scope, Tier: rec.Tier, Key: rec.Key, Value: rec.Value, Text: rec.Text, Speaker: rec.Speaker, Position: rec.Position,
@@ -40,54 +41,36 @@ func (g *Gate) Rescan(by tenet.Principal, rec tenet.Record, id tenet.CandidateID
 		}
 	}
 	seen := rec.Elevates != "" || rec.Label >= tenet.LabelUserConfirmed
-	findings := []Finding{}
-	var effect Effect
-	var persists, negated bool
-	worst := allow
-	for _, r := range b.rules {
-		for _, f := range r.Check(Proposal{author, c, rec.Label, at, rec.Text}) {
-			f.Hold = (f.Hold || f.Redact) && !seen // it stands there in full: redacting is for who stores it anew
-			effect = max(effect, f.Effect)
-			persists, negated = persists || f.Persists, negated || f.Negated
-			worst = max(worst, f.severity())
-			findings = append(findings, f)
-		}
-	}
-	base := weigh(rec.Tier, rec.Label, effect, persists, negated)
+	var w weighing
+	// The floor as it is now; what it cites was there when it was stored, and the
+	// log may be gone since.
+	uncited := c
+	uncited.Cites = nil
+	w.add(floor(Case{Candidate: uncited, At: at}, b.limits)...)
+	w.ask(b.rules, Proposal{author, c, rec.Label, at, rec.Text}, seen, true)
+	base := weigh(rec.Tier, rec.Label, w.effect, w.persists, w.negated)
 	if base == hold && seen {
 		base = allow
 	}
 	if rec.Tier == tenet.TierFact && rec.Label < tenet.LabelUserStated {
 		base = allow // a connector's own key let it in; whose it is has not changed
-		if effect > E0 {
-			base = weigh(rec.Tier, rec.Label, effect, persists, negated)
+		if w.effect > E0 {
+			base = weigh(rec.Tier, rec.Label, w.effect, w.persists, w.negated)
 		}
 	}
-	if worst = max(worst, base); worst == allow {
+	if w.base(rec.Label, base); w.worst == allow {
 		return Decision{}, true, nil
 	}
-	slices.SortStableFunc(findings, func(a, b Finding) int {
-		return cmp.Or(cmp.Compare(b.severity(), a.severity()), cmp.Compare(b.Effect, a.Effect))
-	})
 	v := tenet.Verdict{
-		Candidate: id, Outcome: tenet.Quarantined, Replaced: rec.ID, Tier: rec.Tier, Label: rec.Label, Effect: effect.String(), RuleSet: b.ruleset, At: at,
+		Candidate: id, Replaced: rec.ID, Tier: rec.Tier, Label: rec.Label, Effect: w.effect.String(), RuleSet: b.ruleset, At: at,
 	}
-	for _, f := range findings {
-		v.Findings = append(v.Findings, f.Finding)
-		if !slices.Contains(v.Codes, f.Code) {
-			v.Codes = append(v.Codes, f.Code)
-		}
-	}
+	w.tell(&v)
 	v.Codes = append(v.Codes, tenet.CodeRescanned)
 	p := &Plan{
-		Kind: Refuse, Scope: rec.Scope, Actor: by.String(), At: at, Ref: string(id), Why: why, Candidate: c, Declared: c,
-		Close: []Close{{Record: rec.ID, Reason: tenet.ClosedRevoked}}, Hold: &Hold{State: tenet.HoldOpen, ExpiresAt: at.Add(HoldFor)},
+		Scope: rec.Scope, Actor: by.String(), At: at, Ref: string(id), Why: why, Candidate: c, Declared: c,
+		Close: []Close{{Record: rec.ID, Reason: tenet.ClosedRevoked}},
 	}
-	if worst == reject {
-		v.Outcome, p.Hold.State = tenet.Rejected, tenet.HoldRefused
-	}
-	mask(p, findings)
-	v.Key = p.Candidate.Key
+	w.refuse(p, &v, at)
 	p.Verdict = v
 	return Decision{p}, false, nil
 }
