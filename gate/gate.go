@@ -17,9 +17,6 @@ import (
 	"github.com/tenet-memory/tenet"
 )
 
-// floorVersion names the compiled-in rules; it is part of the rule-set digest.
-const floorVersion = "floor/2"
-
 // Rule is a configurable check. It can object; it cannot admit. Check must be
 // a pure function of the proposal, and Version must change when its answers do.
 type Rule interface {
@@ -236,64 +233,6 @@ func (g *Gate) Judge(c Case) (Decision, error) {
 	return g.at.Load().judge(c, nil)
 }
 
-// Release admits a held candidate on an operator's decision, as a new record
-// of label operator that elevates it; its origins stay. What the control-plane
-// rules stop cannot be released.
-func (g *Gate) Release(c Case, held tenet.Held) (Decision, error) {
-	if c.By.Kind() != tenet.Operator || !c.By.MayReach(c.Candidate.Scope) {
-		return Decision{}, tenet.Errorf(tenet.Denied, "release", "only an operator of the tenant may release")
-	}
-	if err := releasable("release", c, held); err != nil {
-		return Decision{}, err
-	}
-	return g.at.Load().judge(c, &elevation{held: held, label: tenet.LabelOperator, op: "release", code: tenet.CodeReleased, waives: true})
-}
-
-// elevation is a held candidate on its way to a higher label.
-type elevation struct {
-	held   tenet.Held
-	label  tenet.Label
-	op     string
-	code   tenet.Code
-	waives bool // what a rule asked to hold, somebody has now looked at
-}
-
-// releasable returns why a hold cannot be elevated by the case.
-func releasable(op string, c Case, held tenet.Held) error {
-	if held.State != tenet.HoldOpen {
-		return tenet.Errorf(tenet.Conflict, op, "the hold is %s, not open", held.State)
-	}
-	if !c.At.Before(held.ExpiresAt) {
-		return tenet.Errorf(tenet.Conflict, op, "the hold has run out and its text with it")
-	}
-	if err := c.Candidate.Check(); err != nil {
-		return err
-	}
-	was, is := held.Candidate, c.Candidate
-	if was.Tier == 0 { // the operator names what the extractor could not
-		was.Tier, was.Key = is.Tier, is.Key
-	}
-	if is.ID == held.Verdict.Candidate || is.Tier != was.Tier || is.Key != was.Key || is.Text != was.Text || !bytes.Equal(is.Value, was.Value) {
-		return tenet.Errorf(tenet.Invalid, op, "it must be a new candidate with the held one's content")
-	}
-	return nil
-}
-
-// Discard settles an open hold without admitting it.
-func (g *Gate) Discard(by tenet.Principal, scope tenet.Scope, held tenet.Held, why string, at time.Time) (Decision, error) {
-	if by.Kind() != tenet.Operator || !by.MayReach(scope) {
-		return Decision{}, tenet.Errorf(tenet.Denied, "discard", "only an operator of the tenant may discard")
-	}
-	if held.State != tenet.HoldOpen {
-		return Decision{}, tenet.Errorf(tenet.Conflict, "discard", "the hold is %s, not open", held.State)
-	}
-	return Decision{&Plan{
-		Kind: Settle, Scope: scope, Actor: by.String(), At: tenet.Micros(at), Ref: string(held.Verdict.Candidate), Why: why,
-		Settles: &Settlement{held.Verdict.Candidate, tenet.HoldDiscarded},
-		Tombs:   rejection(held),
-	}}, nil
-}
-
 func (g *rulebook) judge(c Case, up *elevation) (Decision, error) {
 	if err := g.open("judge"); err != nil {
 		return Decision{}, err
@@ -487,70 +426,5 @@ func valueWords(v json.RawMessage) string {
 	return string(v)
 }
 
-// floor is what no configuration can switch off, beside provenance and the
-// matrix.
-func floor(c Case, limits Limits) []Finding {
-	cand := c.Candidate
-	var fs []Finding
-	add := func(check string, code tenet.Code, detail string) {
-		f := refusal(check, code, reject)
-		f.Detail = detail
-		fs = append(fs, f)
-	}
-	switch {
-	case cand.Tier == 0 && c.Extracted:
-		fs = append(fs, refusal("tier", tenet.CodeUnrouted, hold))
-	case cand.Tier < tenet.TierFact || cand.Tier > tenet.TierDocument:
-		add("tier", tenet.CodeTierMissing, "")
-	}
-	if cand.Text == "" && cand.Tier != tenet.TierDocument {
-		add("envelope", tenet.CodeEmpty, "")
-	}
-	keyed := cand.Tier == tenet.TierFact || cand.Tier == tenet.TierDocument
-	switch {
-	case keyed && cand.Key == "":
-		add("envelope", tenet.CodeKeyMissing, "")
-	case cand.Tier == tenet.TierFact && strings.ContainsFunc(cand.Key, func(r rune) bool { return unicode.IsSpace(r) || !unicode.IsPrint(r) }):
-		add("envelope", tenet.CodeKeyForm, "a key has no spaces and no invisible characters")
-	case len(cand.Key) > tenet.MaxKey && cand.Tier == tenet.TierFact:
-		add("envelope", tenet.CodeSize, fmt.Sprintf("key is %d bytes, the limit is %d", len(cand.Key), tenet.MaxKey))
-	}
-	if size, limit := max(len(cand.Text), len(cand.Value)), tierCap(cand.Tier, limits); limit > 0 && size > limit {
-		add("envelope", tenet.CodeSize, fmt.Sprintf("%d bytes, the limit is %d", size, limit))
-	}
-	if cand.Valid.From.After(c.At.Add(maxFuture)) {
-		add("envelope", tenet.CodeClock, "valid time starts too far in the future")
-	}
-	known := map[tenet.MessageID]bool{}
-	for _, m := range c.Evidence {
-		known[m.ID] = true
-		if m.RetainNone {
-			f := refusal("retain", tenet.CodeRetainNone, reject)
-			f.Mask = true
-			fs = append(fs, f)
-		}
-	}
-	for _, id := range cand.Cites {
-		if !known[id] {
-			add("provenance", tenet.CodeUnknownMessage, "")
-			break
-		}
-	}
-	return fs
-}
-
 // maxFuture is how far ahead a statement may start to be true.
 const maxFuture = 10 * 366 * 24 * time.Hour
-
-// tierCap is the largest text and value together, in bytes.
-func tierCap(t tenet.Tier, l Limits) int {
-	switch t {
-	case tenet.TierFact:
-		return l.Value
-	case tenet.TierNote, tenet.TierEpisode:
-		return 32 << 10
-	case tenet.TierDocument:
-		return 100 << 10
-	}
-	return 0
-}
