@@ -9,6 +9,7 @@
 # make fuzz   each fuzz target for FUZZTIME (one minute)
 # make serve  serve that memory over HTTP, on 127.0.0.1:7766
 # make fuzz-api, bench-http, bench-checkpoint, crash   the server's long tests
+# make screenshots  a picture of each page of the console, in SCREENSHOTS (bin/screenshots)
 # make lint   staticcheck, when it can be had
 
 SHELL    := /bin/sh
@@ -157,6 +158,14 @@ lint:
 	else \
 		echo "lint: staticcheck cannot be had here; go vet is part of make test"; \
 	fi
+
+# Each page, light and dark, on a desktop and a phone.
+SCREENSHOTS ?= $(CURDIR)/bin/screenshots
+.PHONY: screenshots
+screenshots:
+	@mkdir -p $(SCREENSHOTS)
+	TENET_SCREENSHOTS=$(abspath $(SCREENSHOTS)) TENET_TEST_REQUIRE="chromium axe" go test -count=1 -run TestEveryPageLooksRight ./console
+	@ls $(SCREENSHOTS)
 
 clean:
 	rm -rf bin

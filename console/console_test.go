@@ -51,7 +51,7 @@ func newWorld(t testing.TB) *world {
 	t.Cleanup(func() { db.Close() })
 	g := gate.New(policy.Default(), policy.Keys())
 	w := &world{TB: t, keyd: map[string]string{}, now: time.Now()}
-	w.mem, err = memory.Open(t.Context(), memory.Config{Ledger: db, Sessions: db, Gate: g})
+	w.mem, err = memory.Open(t.Context(), memory.Config{Ledger: db, Sessions: db, Gate: g, Now: func() time.Time { return w.now }})
 	ok(t, err)
 	keys, err := memory.NewKeyring(db, g, db.Secret("api keys"), nil)
 	ok(t, err)
@@ -69,11 +69,20 @@ func newWorld(t testing.TB) *world {
 	return w
 }
 
+func (w *world) scope(tenant, user string) tenet.Scope {
+	s, err := tenet.NewScope(tenant, tenet.User(user))
+	ok(w, err)
+	return s
+}
+
+func (w *world) principal(kind tenet.PrincipalKind, tenant, id string) tenet.Principal {
+	p, err := tenet.NewPrincipal(kind, tenant, id)
+	ok(w, err)
+	return p
+}
+
 func (w *world) remember(tenant, key, text string) tenet.Verdict {
-	scope, err := tenet.NewScope(tenant, tenet.User("sarah"))
-	ok(w, err)
-	app, err := tenet.NewPrincipal(tenet.App, tenant, "app")
-	ok(w, err)
+	scope, app := w.scope(tenant, "sarah"), w.principal(tenet.App, tenant, "app")
 	v, err := w.mem.Remember(w.Context(), app, tenet.Fact(scope, key, text).Quoting(text))
 	if tenet.KindOf(err) != tenet.Refused { // which keeps the text for review
 		ok(w, err)

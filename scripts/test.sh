@@ -7,7 +7,7 @@ cd "$(dirname "$0")/.."
 # The databases that some tests need are started once for all of them. Where one
 # is missing its tests fail; they are not skipped.
 if [ -z "${TENET_TEST_SERVERS:-}" ]; then
-	export TENET_TEST_REQUIRE="${TENET_TEST_REQUIRE-postgres pgbouncer redis}"
+	export TENET_TEST_REQUIRE="${TENET_TEST_REQUIRE-postgres pgbouncer redis chromium axe}"
 	exec scripts/test-servers.sh run scripts/test.sh
 fi
 
