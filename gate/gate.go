@@ -309,7 +309,9 @@ func (g *rulebook) judge(c Case, up *elevation) (Decision, error) {
 	}
 	if w.worst == allow {
 		p.Kind = Admit
-		if c.Candidate.Tier != tenet.TierEpisode && p.Insert != nil {
+		// A retraction leaves no record of its own: its words stay with what it
+		// took back, so that it can be followed when they turn out to be tainted.
+		if c.Candidate.Tier != tenet.TierEpisode && (p.Insert != nil || p.Close != nil) {
 			p.Evidence = evidence
 		}
 	} else {

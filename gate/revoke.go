@@ -20,7 +20,8 @@ type Revocation struct {
 }
 
 // Piece puts a record back for a stretch of time: what a revoked one had
-// pushed out, or what is left of one whose other origins are sound.
+// pushed out, what was ended or retracted on tainted words, or what is left of
+// one whose other origins are sound.
 type Piece struct {
 	Of      tenet.Record   `json:"of"`
 	Valid   tenet.Interval `json:"valid"`
@@ -34,7 +35,7 @@ func (g *Gate) Revoke(r Revocation) (Decision, error) {
 	if r.By.Kind() != tenet.Operator || !r.By.MayReach(r.Scope) {
 		return Decision{}, tenet.Errorf(tenet.Denied, "revoke", "only an operator of the tenant may revoke")
 	}
-	if r.ID == "" || len(r.Close) == 0 {
+	if r.ID == "" || len(r.Close)+len(r.Reopen) == 0 {
 		return Decision{}, tenet.Errorf(tenet.Invalid, "revoke", "no id, or nothing to revoke")
 	}
 	p := &Plan{Kind: Revoke, Scope: r.Scope, Actor: r.By.String(), At: tenet.Micros(r.At), Ref: r.ID, Why: r.Why}

@@ -46,7 +46,7 @@ type taintAsked struct {
 		Key     string    `json:"key,omitempty" maxLength:"256" doc:"of a fact or document"`
 		Record  string    `json:"record,omitempty" maxLength:"256"`
 		Since   time.Time `json:"since,omitzero" doc:"only what was learned from then on"`
-		Revoke  bool      `json:"revoke,omitempty" doc:"close it all in one transaction and put back what it had pushed out; without it nothing is written"`
+		Revoke  bool      `json:"revoke,omitempty" doc:"close it all in one transaction and put back what it had pushed out, ended or retracted; without it nothing is written"`
 		Why     string    `json:"why,omitempty" maxLength:"500" doc:"for the audit entry; no memory text"`
 	}
 }
@@ -81,7 +81,7 @@ func (a *API) boundaryRoutes() {
 			return a.mem.Authorize(ctx, c.by, c.scope, tenet.SessionID(r.Session), r.Body.Action, rests...)
 		})
 	add(a, operation{id: "taint", method: "POST", path: "/taint", who: review, wait: true, also: []int{http.StatusConflict},
-		summary: "What came from a source, and who was shown it; with revoke, close it all and put back what it had pushed out"},
+		summary: "What came from a source, and who was shown it; with revoke, close it all and put back what it had pushed out, ended or retracted"},
 		reviewed(a, func(ctx context.Context, o *memory.Operator, r *taintAsked) (memory.Taint, error) {
 			b := r.Body
 			src := memory.Source{

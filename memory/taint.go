@@ -55,14 +55,33 @@ type Taint struct {
 	Records []tenet.Record `json:"records"`
 	// Agreed were said by the source too, but rest on others: they stay.
 	Agreed []tenet.RecordID `json:"agreed"`
+	// Undone are records of others that the source ended or retracted: they hold
+	// again, for the time that nothing sounder has taken since.
+	Undone []tenet.Record `json:"undone"`
 	// Restored is what a revocation puts back: values that tainted records had
-	// pushed out, and records that others had said as well.
+	// pushed out, what was ended or retracted on tainted words, and records that
+	// others had said as well.
 	Restored []gate.Piece `json:"restored"`
+	// Again are sessions of which something is consolidated again: words that
+	// stood beside tainted ones, or that were refused for what tainted ones had
+	// made of the facts.
+	Again []tenet.SessionID `json:"again"`
 	// Served are the receipts of sessions that had an affected record before them.
 	Served []store.ScopedReceipt `json:"served"`
 	// Revoked is the revocation's id, when there was one.
 	Revoked string `json:"revoked,omitempty"`
+
+	// Missed are sessions that should have been consolidated again and that the
+	// extractor could not read just now.
+	Missed []tenet.SessionID `json:"missed,omitempty"`
+
+	refused   []tenet.Held
+	beside    []tenet.SessionID
+	shortened []tenet.Record // believed parts of others' records that bear a tainted end
 }
+
+// nothing reports whether a revocation would change nothing.
+func (t Taint) nothing() bool { return t.Open() == 0 && len(t.Restored) == 0 && len(t.shortened) == 0 }
 
 // Open counts the records that are believed now.
 func (t Taint) Open() int {
@@ -76,7 +95,7 @@ func (t Taint) Open() int {
 }
 
 // Taint lists what came from a source in this scope, through origins, splits
-// and elevations, and who was shown it. It writes nothing.
+// and elevations, what was ended on its word, and who was shown it. It writes nothing.
 func (o *Operator) Taint(ctx context.Context, src Source) (Taint, error) {
 	if err := src.check(); err != nil {
 		return Taint{}, err
@@ -84,14 +103,21 @@ func (o *Operator) Taint(ctx context.Context, src Source) (Taint, error) {
 	if o.m.cfg.Governor == nil {
 		return Taint{}, tenet.Errorf(tenet.Unavailable, "taint", "the ledger cannot list its records")
 	}
-	w := walk{o: o, src: src, tainted: map[tenet.RecordID]bool{}}
+	w := walk{o: o, src: src, tainted: map[tenet.RecordID]bool{}, beside: map[tenet.SessionID]bool{}, taken: map[string][]tenet.Interval{}, undone: map[tenet.RecordID]bool{}, entries: map[int64]tenet.AuditEntry{}}
 	if err := w.read(ctx); err != nil {
 		return Taint{}, err
 	}
 	if err := w.mark(ctx); err != nil {
 		return Taint{}, err
 	}
+	if err := w.readEnds(ctx); err != nil {
+		return Taint{}, err
+	}
 	w.restore()
+	w.undo()
+	if err := w.affected(ctx); err != nil {
+		return Taint{}, err
+	}
 	if len(w.out.Records) > 0 && o.m.cfg.Served != nil {
 		var err error
 		if w.out.Served, err = o.m.cfg.Served.ServedWith(ctx, o.scope.Tenant(), recordIDs(w.out.Records)); err != nil {
@@ -109,13 +135,14 @@ func recordIDs(rs []tenet.Record) []tenet.RecordID {
 	return out
 }
 
-// Revoke closes everything that came from a source, in one transaction, and
-// puts back what it had pushed out. Rows stay: history shows what was believed
+// Revoke closes everything that came from a source, in one transaction, puts
+// back what it had pushed out, ended or retracted, and stages again what is to be
+// judged afresh. Rows stay: history shows what was believed
 // and that it was revoked. When somebody writes meanwhile, it looks again.
 func (o *Operator) Revoke(ctx context.Context, src Source, why string) (Taint, error) {
 	for range 5 {
 		t, err := o.Taint(ctx, src)
-		if err != nil || t.Open() == 0 {
+		if err != nil || t.nothing() {
 			return t, err
 		}
 		r := gate.Revocation{By: o.by, Scope: o.scope, ID: "revoked-" + newID(), Reopen: t.Restored, Why: why, At: o.m.now()}
@@ -124,11 +151,16 @@ func (o *Operator) Revoke(ctx context.Context, src Source, why string) (Taint, e
 				r.Close = append(r.Close, rec)
 			}
 		}
+		r.Close = append(r.Close, t.shortened...)
 		d, err := o.m.gate.Revoke(r)
 		if err != nil {
 			return Taint{}, err
 		}
-		_, err = o.m.ledger.Apply(ctx, []gate.Decision{d}, nil)
+		again, err := o.again(ctx, src, &t, r.ID)
+		if err != nil {
+			return Taint{}, err
+		}
+		_, err = o.m.ledger.Apply(ctx, append([]gate.Decision{d}, again...), nil)
 		if tenet.KindOf(err) == tenet.Conflict {
 			continue
 		}
@@ -144,6 +176,10 @@ type walk struct {
 	src     Source
 	all     []tenet.Record
 	tainted map[tenet.RecordID]bool
+	beside  map[tenet.SessionID]bool          // of what derives from others' words as well
+	taken   map[string][]tenet.Interval       // what is put back, by slot
+	undone  map[tenet.RecordID]bool           // ended or retracted: whether on the source's word
+	entries map[int64]tenet.AuditEntry        // by when they were stamped, which no two are
 	sound   map[tenet.RecordID][]tenet.Origin // of a tainted record: who else said it
 	out     Taint
 }
@@ -165,7 +201,10 @@ func (w *walk) read(ctx context.Context) error {
 // origins that agreed later add nothing to what it rests on.
 func (w *walk) mark(ctx context.Context) error {
 	w.sound = map[tenet.RecordID][]tenet.Origin{}
-	w.out = Taint{Records: []tenet.Record{}, Agreed: []tenet.RecordID{}, Restored: []gate.Piece{}, Served: []store.ScopedReceipt{}}
+	w.out = Taint{
+		Records: []tenet.Record{}, Agreed: []tenet.RecordID{}, Undone: []tenet.Record{}, Restored: []gate.Piece{}, Again: []tenet.SessionID{},
+		Served: []store.ScopedReceipt{},
+	}
 	for _, r := range w.all {
 		named := w.src.Record == r.ID || w.src.Key != "" && r.Key == w.src.Key
 		var rest []tenet.Origin
@@ -177,6 +216,11 @@ func (w *walk) mark(ctx context.Context) error {
 			}
 			if named = slices.ContainsFunc(base, w.src.names); !named && r.Known.Open() {
 				w.out.Agreed = append(w.out.Agreed, r.ID)
+			}
+			for _, o := range base {
+				if named && r.Known.Open() && o.Session != "" && !w.src.names(o) {
+					w.beside[o.Session] = true
+				}
 			}
 		}
 		if named && !w.src.Since.IsZero() && r.Known.From.Before(w.src.Since) {
@@ -223,35 +267,36 @@ func (w *walk) split(ctx context.Context, r tenet.Record) (base, agreed []tenet.
 // record comes back on their word. Where a tainted value had pushed another out
 // of its time, the other comes back for that time.
 func (w *walk) restore() {
-	taken := map[string][]tenet.Interval{} // by tier and key, of single values
 	for _, t := range w.out.Records {
 		if !t.Known.Open() {
 			continue
 		}
-		free := w.keepSound(t, t.Valid, &w.out.Restored)
+		var kept []gate.Piece
+		free := w.keepSound(t, t.Valid, &kept)
+		w.out.Restored = append(w.out.Restored, kept...)
+		for _, p := range kept {
+			w.taken[slot(t)] = append(w.taken[slot(t)], p.Valid)
+		}
 		if t.Multi || t.Tier.Semantic() {
 			continue
 		}
-		slot := t.Tier.String() + " " + t.Key
 		for _, f := range free {
 			for _, piece := range w.pushedOut(t, f, map[tenet.RecordID]bool{}) {
-				for _, v := range without(piece.Valid, taken[slot]) {
-					w.out.Restored = append(w.out.Restored, gate.Piece{Of: piece.Of, Valid: v, Origins: piece.Origins})
-					taken[slot] = append(taken[slot], v)
-				}
+				w.comeBack(piece)
 			}
 		}
 	}
 }
 
 // keepSound puts a tainted record back for the part of a stretch for which
-// others said it too, and returns what is left of the stretch.
+// others said it too, and returns what is left of the stretch. Who said only
+// that it ended did not say it.
 func (w *walk) keepSound(t tenet.Record, during tenet.Interval, out *[]gate.Piece) []tenet.Interval {
 	sound := w.sound[t.ID]
-	if len(sound) == 0 || t.Expired {
+	if t.Expired || !slices.ContainsFunc(sound, func(o tenet.Origin) bool { return !isEnd(o) }) {
 		return []tenet.Interval{during}
 	}
-	held := overlap(during, tenet.Interval{From: firstClaim(t, sound)})
+	held := overlap(during, tenet.Interval{From: start(sound, t.Valid)})
 	if !held.Open() && !held.From.Before(held.To) {
 		return []tenet.Interval{during}
 	}
@@ -259,15 +304,15 @@ func (w *walk) keepSound(t tenet.Record, during tenet.Interval, out *[]gate.Piec
 	return without(during, []tenet.Interval{held})
 }
 
-// firstClaim is from when the others said that it holds.
-func firstClaim(t tenet.Record, sound []tenet.Origin) time.Time {
-	first := sound[0].Holds.From
-	for _, o := range sound {
+// start is from when the origins said that it holds.
+func start(said []tenet.Origin, valid tenet.Interval) time.Time {
+	first, found := valid.From, false
+	for _, o := range said {
 		if o.Holds == (tenet.Interval{}) {
-			return t.Valid.From
+			return valid.From
 		}
-		if o.Holds.From.Before(first) {
-			first = o.Holds.From
+		if !isEnd(o) && (!found || o.Holds.From.Before(first)) {
+			first, found = o.Holds.From, true
 		}
 	}
 	return first

@@ -262,7 +262,7 @@ type taintCmd struct {
 	Key     string `name:"fact-key" xor:"source" help:"What stands or stood under a fact's key."`
 	Record  string `xor:"source" help:"One record and its parts."`
 	Since   moment `help:"Only what was learned from then on." placeholder:"TIME"`
-	Revoke  bool   `help:"Close it all, in one transaction, and put back what it had pushed out."`
+	Revoke  bool   `help:"Close it all, in one transaction, and put back what it had pushed out, ended or retracted."`
 	DryRun  bool   `help:"With --revoke: show what would be done and do nothing."`
 	Why     string `help:"The reason, kept with the audit entry. Not memory text."`
 }
@@ -300,6 +300,9 @@ func (c taintCmd) Run(a *app) error {
 			a.table("RECORD|TIER|KEY|LABEL|STATE|TEXT", rows)
 		}
 		a.printf("%d records came from it, %d of them believed; %d more were only agreed with and stay\n", len(t.Records), t.Open(), len(t.Agreed))
+		for _, r := range t.Undone {
+			a.printf("  was %s on its word: %s %s\n", r.Closed, printable(r.Key), printable(r.Text))
+		}
 		for _, p := range t.Restored {
 			a.printf("  comes back: %s %s, true %s\n", printable(p.Of.Key), printable(p.Of.Text), span(p.Valid))
 		}
@@ -309,6 +312,12 @@ func (c taintCmd) Run(a *app) error {
 				seen[line] = true
 				a.printf("  was shown to: %s\n", line)
 			}
+		}
+		for _, id := range t.Again {
+			a.printf("  is consolidated again: session %s\n", printable(string(id)))
+		}
+		for _, id := range t.Missed {
+			a.printf("  could not be read again just now: session %s\n", printable(string(id)))
 		}
 		if t.Revoked != "" {
 			a.printf("revoked as %s\n", t.Revoked)

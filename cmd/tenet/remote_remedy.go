@@ -48,6 +48,9 @@ func (o remoteRemedy) taint(ctx context.Context, src memory.Source, body map[str
 	for i := range t.Records {
 		t.Records[i].Scope = o.scope
 	}
+	for i := range t.Undone {
+		t.Undone[i].Scope = o.scope
+	}
 	for i := range t.Restored {
 		t.Restored[i].Of.Scope = o.scope
 	}

@@ -19,6 +19,7 @@ var boundaryClauses = []clause{
 	{"WritesAreCountedUnderTheLock", writesAreCounted},
 	{"HoldsRunOutWithAnEntry", holdsRunOut},
 	{"RevokeClosesAndPutsBack", revokeClosesAndPutsBack},
+	{"WhatWasRetractedComesBackWithItsStageOrNotAtAll", retractedComesBack},
 	{"AQuestionTakesOnePlace", aQuestionTakesOnePlace},
 	{"GovernorSeesEveryRecordAndHead", governorSees},
 }
@@ -250,6 +251,52 @@ func revokeClosesAndPutsBack(t testing.TB, b Backend) {
 	}
 	_, err = r.g.Revoke(gate.Revocation{By: r.app, Scope: r.scope, ID: "x", Close: []tenet.Record{back}, At: r.now})
 	wantKind(t, "an app", err, tenet.Denied)
+	r.verified()
+}
+
+// retractedComesBack: the words that retracted a fact are kept with it, and a
+// revocation that closes nothing puts it back, in one transaction with what is to
+// be judged again.
+func retractedComesBack(t testing.TB, b Backend) {
+	r := newRig(t, b, nil)
+	city := r.keep(from(r.fact("city", "Berlin"), day(2024, 1, 1), time.Time{})).Verdict.Record
+	k := r.fact("city", "I never lived there")
+	k.Candidate.Op, k.Candidate.Value = tenet.OpRetract, nil
+	r.now = r.now.Add(time.Second)
+	a := r.remember(k)
+	r.wants("the retraction", a, tenet.Superseded, tenet.CodeRetracted)
+	was := r.record(city)
+	if was.Closed != tenet.ClosedRetracted || !was.Known.To.Equal(a.Entry.At) {
+		t.Errorf("the retracted record is %+v", was)
+	}
+	var said []string
+	for _, e := range must2(r.l.Evidence(ctx, r.scope, city))(t) {
+		said = append(said, e.Excerpt)
+	}
+	same(t, "the words kept", said, []string{"Berlin", "I never lived there"})
+
+	revoke, err := r.g.Revoke(gate.Revocation{
+		By: r.operator, Scope: r.scope, ID: "revoke-1", At: r.now, Reopen: []gate.Piece{{Of: was, Valid: was.Valid}},
+	})
+	must(t, err)
+	stage := func(cursor int64) gate.Decision {
+		d, err := r.g.StageBatch(r.scope, gate.Staged{Session: "chat", From: cursor, To: cursor, Candidates: []tenet.Candidate{r.note("again").Candidate}}, r.now)
+		must(t, err)
+		return d
+	}
+	_, err = r.l.Apply(ctx, []gate.Decision{revoke, stage(7)}, nil)
+	wantKind(t, "a cursor that moved", err, tenet.Conflict)
+	same(t, "nothing came back", len(r.facts(at(day(2026, 1, 1)))), 0)
+	r.apply(revoke, stage(0))
+	same(t, "it holds again", texts(r.facts(at(day(2026, 1, 1)))), []string{"Berlin"})
+	cursor, waits, err := r.l.Staged(ctx, r.scope, "chat")
+	must(t, err)
+	if cursor != 0 || len(waits) != 1 {
+		t.Errorf("%d wait, the cursor is %d", len(waits), cursor)
+	}
+	if as := r.apply(revoke); !as[0].Replayed {
+		t.Error("a revocation again is not a replay")
+	}
 	r.verified()
 }
 

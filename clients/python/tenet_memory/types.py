@@ -841,10 +841,11 @@ class Step(_Step, total=False):
     outcome: Any
 
 
-_Taint = TypedDict("_Taint", {"agreed": Optional[List[str]], "records": Optional[List["Record"]], "restored": Optional[List["Piece"]], "served": Optional[List["ScopedReceipt"]]})
+_Taint = TypedDict("_Taint", {"again": Optional[List[str]], "agreed": Optional[List[str]], "records": Optional[List["Record"]], "restored": Optional[List["Piece"]], "served": Optional[List["ScopedReceipt"]], "undone": Optional[List["Record"]]})
 
 
 class Taint(_Taint, total=False):
+    missed: Optional[List[str]]
     revoked: str
 
 

@@ -949,11 +949,14 @@ export interface Step {
 }
 
 export interface Taint {
+  again: string[] | null;
   agreed: string[] | null;
+  missed?: string[] | null;
   records: Record[] | null;
   restored: Piece[] | null;
   revoked?: string;
   served: ScopedReceipt[] | null;
+  undone: Record[] | null;
 }
 
 export interface TaintAskedBody {
@@ -963,7 +966,7 @@ export interface TaintAskedBody {
   /** a principal (connector:crm) or a channel (channel:external) */
   origin?: string;
   record?: string;
-  /** close it all in one transaction and put back what it had pushed out; without it nothing is written */
+  /** close it all in one transaction and put back what it had pushed out, ended or retracted; without it nothing is written */
   revoke?: boolean;
   session?: string;
   /** only what was learned from then on */
