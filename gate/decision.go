@@ -34,12 +34,14 @@ const (
 	Bar    Kind = 13 // leave tombstones: statements that are not to be learned again
 	Erase  Kind = 14 // remove a selection with all that hangs on it; only store.Eraser applies it
 
+	Import Kind = 17 // nothing is written but the entry: an export was brought back, see Readmit
+
 	// Keys are no memory: they count from 20, apart from the kinds above, which
 	// may grow up to there.
 	Access Kind = 20 // an API key is made, gets a new secret or another expiry, or is revoked
 )
 
-var kindNames = [...]string{"", "admit", "refuse", "end", "retract", "stage", "settle", "expire", "deny", "stats", "dormancy", "ask", "revoke", "bar", "erase", Access: "access"}
+var kindNames = [...]string{"", "admit", "refuse", "end", "retract", "stage", "settle", "expire", "deny", "stats", "dormancy", "ask", "revoke", "bar", "erase", Import: "import", Access: "access"}
 
 func (k Kind) String() string {
 	if int(k) < len(kindNames) && kindNames[k] != "" {
@@ -97,6 +99,10 @@ type Plan struct {
 	Erase     *Selection          // Erase
 	Key       *tenet.Key          // Access: the key as it is from now on
 	Change    KeyChange           // Access: what of it changes, and nothing else
+
+	// Readmitted says that the plan was carried out before, elsewhere or here:
+	// see Readmit. It has no Needs.
+	Readmitted bool
 }
 
 // Needs is the precondition of a decision: the state of what it touches when
@@ -172,6 +178,9 @@ type Staged struct {
 	// that was erased after it takes no part of it. Zero: not known.
 	Since      time.Time
 	Candidates []tenet.Candidate
+	// Judged is how many more there were, which have their verdicts: of a stretch
+	// that is readmitted.
+	Judged int
 	// Cited are the messages that the candidates cite, kept with them until
 	// they are judged: the session's log may be gone by then.
 	Cited []tenet.Message

@@ -28,7 +28,7 @@ func (db *DB) Apply(ctx context.Context, ds []gate.Decision, again store.Rejudge
 			return nil, invalid(op, "decisions of two scopes")
 		}
 		scope = d.Plan().Scope
-		if d.Plan().Kind == gate.Erase {
+		if p := d.Plan(); p.Kind == gate.Erase && !p.Readmitted {
 			return nil, invalid(op, "an erasure is not applied but carried out")
 		}
 	}
@@ -142,6 +142,9 @@ func (l *ledger) apply(i int, p gate.Plan, again store.Rejudge) (store.Applied, 
 		return l.replay(p, was.seq)
 	}
 	ok, err := l.holds(p, was)
+	if p.Readmitted {
+		ok, err = true, l.continues(p)
+	}
 	if err != nil {
 		return store.Applied{}, err
 	}
@@ -221,6 +224,9 @@ func (l *ledger) apply(i int, p gate.Plan, again store.Rejudge) (store.Applied, 
 
 // content is the digest that makes a Ref idempotent, nil for kinds that aren't.
 func (l *ledger) content(p gate.Plan) []byte {
+	if p.Readmitted && p.Ref == "" {
+		return nil // an erasure took its words
+	}
 	switch p.Kind {
 	case gate.Admit, gate.Refuse:
 		return store.ContentDigest(l.key, p.Declared)

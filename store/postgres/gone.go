@@ -64,7 +64,7 @@ func (l *ledger) comeBack(p gate.Plan) error {
 	case gate.Deny:
 		fresh = true
 	}
-	if !fresh {
+	if !fresh && !p.Readmitted { // what is older of those was turned away already
 		return conflict("apply", "the subject was erased")
 	}
 	gone := l.gone

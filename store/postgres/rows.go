@@ -46,7 +46,7 @@ func (w *writing) write(p gate.Plan) error {
 		}
 	}
 	for n, e := range p.Evidence {
-		if err := w.keep(p.Verdict.Record, n, e); err != nil {
+		if err := w.keep(p.Supported(), n, e); err != nil {
 			return err
 		}
 	}
@@ -81,6 +81,9 @@ func (w *writing) write(p gate.Plan) error {
 	}
 	if err := w.expire(p.Expire); err != nil {
 		return err
+	}
+	if p.Kind == gate.Erase { // readmitted: nothing of it is left but that it was
+		w.head.Text, w.facts = w.pos, w.seq
 	}
 	return w.unstage(p)
 }
@@ -276,9 +279,9 @@ func (w *writing) stage(s gate.Staged) error {
 		}
 		w.staged++
 	}
-	w.Stage = &store.StageMark{Session: w.about("session", sid, ""), From: s.From, To: s.To, Count: len(s.Candidates)}
+	w.Stage = &store.StageMark{Session: w.about("session", sid, ""), From: s.From, To: s.To, Count: len(s.Candidates) + s.Judged}
 	return w.c.exec(`INSERT INTO tenet.stages (scope, seq, sid, from_pos, to_pos, count) VALUES ($1, $2, $3, $4, $5, $6)`,
-		w.id, int64(w.seq), sid, s.From, s.To, len(s.Candidates))
+		w.id, int64(w.seq), sid, s.From, s.To, len(s.Candidates)+s.Judged)
 }
 
 // unstage removes the candidate that now has its verdict.

@@ -178,7 +178,11 @@ func (d *durable) apply(i int, p gate.Plan, again store.Rejudge) (store.Applied,
 			return store.Applied{Entry: d.chain[j.in-1], Verdict: j.verdict, Replayed: true}, nil
 		}
 	}
-	if st := d.state(p.Needs.Query, p.At); !holds(p.Needs, st) {
+	if p.Readmitted {
+		if err := d.continues(p); err != nil {
+			return store.Applied{}, err
+		}
+	} else if st := d.state(p.Needs.Query, p.At); !holds(p.Needs, st) {
 		if again == nil {
 			return store.Applied{}, tenet.Errorf(tenet.Conflict, "apply", "the state moved since it was judged")
 		}
@@ -224,6 +228,9 @@ func (d *durable) apply(i int, p gate.Plan, again store.Rejudge) (store.Applied,
 
 // content is the digest that makes a Ref idempotent, nil for kinds that aren't.
 func (d *durable) content(p gate.Plan) []byte {
+	if p.Readmitted && p.Ref == "" {
+		return nil
+	}
 	switch p.Kind {
 	case gate.Admit, gate.Refuse:
 		return store.ContentDigest(d.key, p.Declared)
@@ -271,7 +278,7 @@ func (d *durable) write(p gate.Plan, seq uint64, at time.Time) error {
 		d.rows = append(d.rows, r)
 	}
 	for _, e := range p.Evidence {
-		d.evidence = append(d.evidence, excerpt{e, p.Verdict.Record, seq})
+		d.evidence = append(d.evidence, excerpt{e, p.Supported(), seq})
 	}
 	if a := p.Agree; a != nil {
 		if r := d.find(a.Record); r == nil || !r.Known.Open() {
@@ -330,7 +337,7 @@ func (d *durable) write(p gate.Plan, seq uint64, at time.Time) error {
 			} // else it has its verdict, or waits for it
 		}
 		d.stages[s.Session] = st
-		d.marks[seq] = store.StageMark{Session: string(s.Session), From: s.From, To: s.To, Count: len(s.Candidates)}
+		d.marks[seq] = store.StageMark{Session: string(s.Session), From: s.From, To: s.To, Count: len(s.Candidates) + s.Judged}
 	}
 	if err := d.retain(p, seq); err != nil {
 		return err

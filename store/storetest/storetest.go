@@ -90,7 +90,12 @@ func Run(t *testing.T, b Backend) {
 	run("Governor", b.claims(func(l store.Ledger) bool { _, ok := l.(store.Governor); return ok }, t), boundaryClauses)
 	run("Vectors", b.claims(func(l store.Ledger) bool { _, ok := l.(store.Vectors); return ok }, t), vectorClauses)
 	run("Retention", b.claims(func(l store.Ledger) bool { _, ok := l.(store.Retention); return ok }, t), retentionClauses)
+	run("Archive", b.claims(func(l store.Ledger) bool { _, ok := l.(store.Archive); return ok }, t), archiveClauses)
 	run("Sessions", b.Sessions != nil, sessionClauses)
+	if b.Sessions != nil {
+		_, is := b.Sessions(t).(store.SessionArchive)
+		run("SessionArchive", is, sessionArchiveClauses)
+	}
 	run("Threads", b.Threads != nil, threadClauses)
 	if b.Threads != nil {
 		_, is := b.Threads(t).(store.Shelf)

@@ -1,0 +1,79 @@
+package store
+
+import (
+	"context"
+
+	"github.com/tenet-memory/tenet"
+	"github.com/tenet-memory/tenet/gate"
+)
+
+// Archive is what an export takes out of a ledger. What comes back goes through
+// Apply, as decisions of gate.Readmit: with one of those, Apply asks nothing
+// but that its time is later than all the scope has seen, and that neither the
+// subject nor what it says or rests on was erased since; otherwise it is a
+// Conflict, with code ERASED in the second case.
+type Archive interface {
+	// Past returns what the entries of the scope's chain after position after
+	// wrote, as their rows stand now, oldest first, of at most limit entries, and
+	// the position of the last of these; after itself when there is none. A record
+	// is as it was inserted; what expired or was erased is left out of it. Entries
+	// of which nothing is left are passed over, and so are erased statements and
+	// API keys. Tombstones of what was rejected are told where the scope still
+	// holds the statement.
+	Past(ctx context.Context, scope tenet.Scope, after uint64, limit int) (ps []gate.Plan, last uint64, err error)
+}
+
+// WholeSession is a session with everything an export carries of it: not its
+// leases, checkpoints and effects, which belong to who runs it.
+type WholeSession struct {
+	tenet.Session
+	Messages  []tenet.Message
+	Receipts  []tenet.Receipt
+	Proposals []tenet.Candidate // not judged yet, in order
+}
+
+// SessionArchive is the same of a session tier.
+type SessionArchive interface {
+	// SessionsOf lists the scope's sessions in the order of their ids' bytes after
+	// the given one (empty: from the first), at most limit.
+	SessionsOf(ctx context.Context, scope tenet.Scope, after tenet.SessionID, limit int) ([]tenet.Session, error)
+	// Whole returns a session as it stands.
+	Whole(ctx context.Context, scope tenet.Scope, id tenet.SessionID) (WholeSession, error)
+	// PutBack keeps a session as it is given, in one transaction: positions,
+	// labels and times are those of its messages. A session that is there
+	// is a Conflict, and so is one that was erased.
+	PutBack(ctx context.Context, scope tenet.Scope, s WholeSession) error
+}
+
+// CheckWhole is how every SessionArchive begins PutBack.
+func CheckWhole(scope tenet.Scope, w WholeSession) error {
+	const op = "put back"
+	bad := func(why string) error { return tenet.Errorf(tenet.Invalid, op, "%s", why) }
+	if err := tenet.CheckSessionID(w.ID); err != nil {
+		return err
+	}
+	switch {
+	case scope.IsZero() || w.Scope != scope:
+		return bad("the session is of another scope")
+	case w.TTL < 0 || w.Length < 0 || w.Consolidated < 0 || w.Consolidated > w.Length || w.Attempts < 0:
+		return bad("a negative number, or a cursor past the end")
+	}
+	for _, r := range w.Reads {
+		if r.IsZero() {
+			return bad("a zero scope to read")
+		}
+	}
+	last := int64(0)
+	for _, m := range w.Messages {
+		if m.ID == "" || m.Seq <= last || m.Seq > w.Length {
+			return bad("a message without an id, or out of its place")
+		}
+		last = m.Seq
+	}
+	for _, p := range w.Proposals {
+		if p.ID == "" || p.Scope != scope {
+			return bad("a proposal without an id, or of another scope")
+		}
+	}
+	return nil
+}
