@@ -85,7 +85,11 @@ func TestCostPerCandidate(t *testing.T) {
 // TestHostileInputsAreBounded: nothing of candidate size takes long.
 func TestHostileInputsAreBounded(t *testing.T) {
 	p := builtin()
-	for i, s := range append(hostile, strings.Repeat("1.2.3.4 12-34-56 ", 120), strings.Repeat("-----begin private key password: ", 64), strings.Repeat("to=be:or ", 230)) {
+	inputs := slices.Clone(hostile)
+	for _, unit := range costly(t) {
+		inputs = append(inputs, strings.Repeat(unit, (2<<10)/len(unit)+1)[:2<<10])
+	}
+	for i, s := range append(inputs, strings.Repeat("1.2.3.4 12-34-56 ", 120), strings.Repeat("-----begin private key password: ", 64), strings.Repeat("to=be:or ", 230)) {
 		start := time.Now()
 		p.Check(proposal("memo", s))
 		if d := time.Since(start); d > 500*time.Millisecond {

@@ -25,7 +25,7 @@ import (
 
 // engineVersion changes when code that judges does; data and expressions are
 // in the digest by themselves.
-const engineVersion = "policy/4"
+const engineVersion = "policy/5"
 
 //go:embed lexicon.txt
 var lexiconData string

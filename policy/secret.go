@@ -162,10 +162,21 @@ func (s *secrets) find(text string) []secretSpan {
 			scanned = low
 		}
 	}
+	// What expressions may be run over: long values said one into another, and
+	// stretches in which every rule's keyword stands, are made to cost time. What
+	// is left unread then is taken for a secret.
+	long, stretch := workLimit+len(text), workLimit+workPerByte*len(text)
+	unread := len(text)
 	s.words.each(scanned, func(w int32, end int) {
 		for _, r := range s.rules[w] {
 			if r < 0 {
-				out = s.spoken[-r-1].find(text, end, out)
+				if long < 0 {
+					unread = min(unread, end)
+					continue
+				}
+				var took int
+				out, took = s.spoken[-r-1].find(text, end, out)
+				long -= took
 				continue
 			}
 			sh := &s.shaped[r]
@@ -190,6 +201,9 @@ func (s *secrets) find(text string) []secretSpan {
 	// Those of one rule stand in order of the text: they were found so.
 	slices.SortStableFunc(places, func(a, b place) int { return int(a.rule - b.rule) })
 	low := ""
+	if unread < len(text) {
+		out = append(out, secretSpan{codeUnread, unread, len(text)})
+	}
 	for _, pl := range places {
 		r := &s.shaped[pl.rule]
 		if r.reach == reachText {
@@ -199,6 +213,10 @@ func (s *secrets) find(text string) []secretSpan {
 			if !mayMatch(r.parsed, text, low) {
 				continue
 			}
+		}
+		if stretch -= pl.to - pl.from; stretch < 0 {
+			out = append(out, secretSpan{codeUnread, pl.from, pl.to})
+			continue
 		}
 		out = s.match(r, text, pl, out)
 	}
@@ -224,6 +242,18 @@ func (s *secrets) find(text string) []secretSpan {
 	}
 	return kept
 }
+
+// codeUnread marks what was not looked through, because the text was made so
+// that this would take too long.
+const codeUnread tenet.Code = "SECRET:unread"
+
+// Bounds of the work on one text, in bytes that expressions are run over: a
+// fixed part, and one for each byte of it. The densest text of the corpora takes
+// three bytes for each of its own.
+const (
+	workLimit   = 1 << 20
+	workPerByte = 6
+)
 
 // maxShaped bounds the shaped rules, so that a search needs no map of them.
 const maxShaped = 256

@@ -32,18 +32,21 @@ const (
 	spokenLongest = 8 << 10
 )
 
-func (r *spokenRule) find(text string, end int, out []secretSpan) []secretSpan {
+// find looks for the value after the word that ends at end, and says how far
+// beyond its reach it had to look.
+func (r *spokenRule) find(text string, end int, out []secretSpan) (_ []secretSpan, long int) {
 	if r.bare && !startsWord(text, end, r.words) {
-		return out
+		return out, 0
 	}
 	stop := min(len(text), end+spokenReach)
 	for stop < len(text) && stop < end+spokenLongest && (text[stop] > ' ' || r.toEnd) {
 		stop++ // a value is taken whole
 	}
 	window := text[end:stop]
+	long = max(0, len(window)-spokenReach)
 	if r.before != nil {
 		if !r.re.MatchString(window) {
-			return out
+			return out, long
 		}
 		from := max(0, end-32)
 		for from < end && !utf8.RuneStart(text[from]) {
@@ -59,17 +62,17 @@ func (r *spokenRule) find(text string, end int, out []secretSpan) []secretSpan {
 		if v := r.before.FindStringSubmatchIndex(head); v != nil {
 			out = append(out, secretSpan{r.code, from + v[2], from + v[3]})
 		}
-		return out
+		return out, long
 	}
 	for _, re := range []*regexp.Regexp{r.re, r.alt} {
 		if re == nil {
 			continue
 		}
 		if a, b, ok := r.value(re, window); ok {
-			return append(out, secretSpan{r.code, end + a, end + b})
+			return append(out, secretSpan{r.code, end + a, end + b}), long
 		}
 	}
-	return out
+	return out, long
 }
 
 // value is where the secret stands in the window.
