@@ -68,7 +68,7 @@ func newDecoder[Req any](registry huma.Registry) *decoder {
 
 // readBody takes the whole body in before any store is touched, so that a slow
 // or broken client holds nothing but its own connection.
-func (a *API) readBody(w http.ResponseWriter, r *http.Request, wanted bool) ([]byte, error) {
+func (a *API) readBody(w http.ResponseWriter, r *http.Request, wanted bool, limit int64) ([]byte, error) {
 	if !wanted {
 		if r.ContentLength == 0 {
 			return nil, nil
@@ -85,12 +85,12 @@ func (a *API) readBody(w http.ResponseWriter, r *http.Request, wanted bool) ([]b
 			return nil, &problemError{status: http.StatusUnsupportedMediaType, detail: "the body must be application/json in UTF-8"}
 		}
 	}
-	tooLarge := &problemError{status: http.StatusRequestEntityTooLarge, limit: a.cfg.MaxBody,
-		detail: "the body is over the limit of " + strconv.FormatInt(a.cfg.MaxBody, 10) + " bytes"}
-	if r.ContentLength > a.cfg.MaxBody {
+	tooLarge := &problemError{status: http.StatusRequestEntityTooLarge, limit: limit,
+		detail: "the body is over the limit of " + strconv.FormatInt(limit, 10) + " bytes"}
+	if r.ContentLength > limit {
 		return nil, tooLarge
 	}
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, a.cfg.MaxBody))
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, limit))
 	var over *http.MaxBytesError
 	switch {
 	case errors.As(err, &over):

@@ -59,7 +59,7 @@ type Scope struct {
 
 func schemaOf[T any](r huma.Registry) *huma.Schema {
 	t := reflect.TypeFor[T]()
-	if t == reflect.TypeFor[empty]() {
+	if t == reflect.TypeFor[empty]() || t == reflect.TypeFor[streamed]() {
 		return nil
 	}
 	return r.Schema(t, true, t.Name())
@@ -109,7 +109,10 @@ func (a *API) describe(op operation, p place, in *decoder, answer *huma.Schema) 
 		o.Responses[strconv.Itoa(s)] = r
 	}
 	good := &huma.Response{Description: http.StatusText(op.status)}
-	if answer != nil {
+	switch {
+	case op.media != "":
+		good.Content = map[string]*huma.MediaType{op.media: {Schema: &huma.Schema{Type: huma.TypeString}}}
+	case answer != nil:
 		good.Content = map[string]*huma.MediaType{"application/json": {Schema: answer}}
 	}
 	o.Responses[strconv.Itoa(op.status)] = good

@@ -108,6 +108,7 @@ func New(c Config) (*API, error) {
 	a.pipelineRoutes()
 	a.boundaryRoutes()
 	a.erasureRoutes()
+	a.portableRoutes()
 	a.accountRoutes()
 	if err := a.serveDocument(); err != nil {
 		return nil, err

@@ -29,6 +29,8 @@ type operation struct {
 	also    []int        // further statuses it may answer
 	wait    bool         // may take longer than other calls
 	later   bool         // may answer 202: accepted, see Location for what became of it
+	media   string       // of an answer that is written as it is made; empty: JSON
+	body    int64        // the largest body, where it is more than the server's limit
 	waits   reflect.Type // what a 202 says instead of the answer that is not there yet
 }
 
@@ -85,7 +87,7 @@ func addAt[Req, Resp any](a *API, op operation, p place, do func(context.Context
 		if err != nil {
 			return err
 		}
-		body, err := a.readBody(w, r, in.hasBody)
+		body, err := a.readBody(w, r, in.hasBody, max(a.cfg.MaxBody, op.body))
 		if err != nil {
 			return err
 		}
@@ -104,6 +106,9 @@ func addAt[Req, Resp any](a *API, op operation, p place, do func(context.Context
 		}
 		if err != nil {
 			return a.failed(r, op, c, explained(resp, err))
+		}
+		if s, is := any(resp).(streamed); is {
+			return a.failed(r, op, c, stream(w, s))
 		}
 		return encode(w, r, op.status, resp)
 	}))

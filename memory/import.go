@@ -377,7 +377,7 @@ func (w *partWriter) lower(s *store.WholeSession) {
 	s.Consolidated, s.DueAt, s.Attempts, s.LastCode = s.Length, time.Time{}, 0, ""
 	for n := range s.Messages {
 		m := &s.Messages[n]
-		m.Label = min(m.Label, gate.MessageLabel(w.by, m.Role, m.Channel))
+		m.Label = min(m.Label, gate.MessageLabel(w.by, m.Role, m.Channel), foreign)
 		m.RecordedBy = w.by.String()
 	}
 }

@@ -46,6 +46,9 @@ func (m *Memory) Offers(ctx context.Context, by tenet.Principal, scope tenet.Sco
 			k := gate.Case{By: by, Candidate: c, At: m.now(), ExpiresAt: o.ExpiresAt}
 			for _, e := range o.Evidence {
 				e.Label = min(e.Label, gate.MessageLabel(by, tenet.RoleUser, e.Channel))
+				if e.RecordedBy == "" {
+					e.RecordedBy = by.String()
+				}
 				k.Evidence = append(k.Evidence, e)
 			}
 			cases = append(cases, k)
@@ -67,6 +70,10 @@ func OfferID(parts ...string) tenet.CandidateID {
 	sum := sha256.Sum256([]byte(strings.Join(parts, "\x00")))
 	return tenet.CandidateID("import-" + hex.EncodeToString(sum[:12]))
 }
+
+// foreign is the highest label of what comes from elsewhere, whoever brings it:
+// confirmed and operator are words about this deployment's own people.
+const foreign = tenet.LabelUserStated
 
 // offered gathers what a part of an export believed in the end.
 type offered struct {
@@ -148,7 +155,10 @@ func (o *offered) of(r tenet.Record) Offer {
 	}
 	out := Offer{ExpiresAt: r.ExpiresAt}
 	said := func(id tenet.MessageID, session tenet.SessionID, role tenet.Role, label tenet.Label, text string, at time.Time) {
-		m := tenet.Message{ID: id, Session: session, Role: role, Label: min(label, r.Label), Text: text, SaidAt: at, RecordedBy: o.by.String()}
+		m := tenet.Message{ID: id, Session: session, Role: role, Label: min(label, r.Label), Text: text, SaidAt: at}
+		if !o.out.Own {
+			m.Label = min(m.Label, foreign)
+		}
 		for _, origin := range r.Origins {
 			if origin.Message == id {
 				m.Channel, m.ToolCallID = origin.Channel, origin.ToolCall
@@ -185,15 +195,7 @@ func (o *offered) of(r tenet.Record) Offer {
 func (i *Imported) count(v tenet.Verdict) {
 	if v.Outcome.Kept() {
 		i.Kept++
-		return
+	} else {
+		i.Refused[codesOf(v)]++
 	}
-	codes := v.Outcome.String()
-	for n, c := range v.Codes {
-		if n == 0 {
-			codes = string(c)
-		} else {
-			codes += ", " + string(c)
-		}
-	}
-	i.Refused[codes]++
 }

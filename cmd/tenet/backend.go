@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/ed25519"
 	"encoding/json"
+	"io"
 	"time"
 
 	"github.com/tenet-memory/tenet"
@@ -31,6 +32,16 @@ type backend interface {
 	Operator(tenet.Principal, tenet.Scope) (reviewer, error)
 	Erase(context.Context, tenet.Principal, tenet.Scope, memory.Erasing) (memory.Erasure, error)
 	VerifyErasure(context.Context, tenet.Principal, tenet.Scope, memory.ErasureReceipt, ed25519.PublicKey) (memory.ErasureCheck, error)
+	portable
+}
+
+// portable takes memory out and in. A zero scope leaves it to the file whose
+// memory it is.
+type portable interface {
+	Export(ctx context.Context, by tenet.Principal, scope tenet.Scope, all bool, w io.Writer) (memory.Exported, error)
+	Report(context.Context, tenet.Principal, tenet.Scope, io.Writer) error
+	Import(ctx context.Context, by tenet.Principal, scope tenet.Scope, f io.ReadSeeker, why string) (memory.Imported, error)
+	ImportDump(ctx context.Context, by tenet.Principal, scope tenet.Scope, form memory.DumpForm, data []byte) (memory.Dumped, error)
 }
 
 // documents are files that an agent keeps.
@@ -118,6 +129,10 @@ func (e embedded) Operator(by tenet.Principal, scope tenet.Scope) (reviewer, err
 
 func (e embedded) VerifyErasure(ctx context.Context, by tenet.Principal, _ tenet.Scope, r memory.ErasureReceipt, key ed25519.PublicKey) (memory.ErasureCheck, error) {
 	return e.Memory.VerifyErasure(ctx, by, r, key)
+}
+
+func (e embedded) Import(ctx context.Context, by tenet.Principal, _ tenet.Scope, f io.ReadSeeker, why string) (memory.Imported, error) {
+	return e.Memory.Import(ctx, by, f, why) // the principal is narrowed to the scope
 }
 
 // orNone keeps a nil handle from becoming an interface that is not nil.

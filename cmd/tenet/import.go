@@ -21,9 +21,10 @@ import (
 
 type importCmd struct {
 	Files        []string `arg:"" name:"file" help:"Files to import; - reads standard input."`
-	Format       string   `help:"jsonl, locomo or openai (default: detected)."`
+	Format       string   `help:"jsonl, locomo, openai, export, mem0 or langgraph (default: detected)."`
 	Participants string   `help:"Roles of participants whom the file gives none: all=user, or Caroline=user,Melanie=user." placeholder:"NAME=ROLE,..."`
 	End          bool     `help:"Close each imported session too: nothing can be added to it later."`
+	Why          string   `help:"Why an export is brought back, for the audit entry. Not memory text."`
 }
 
 // maxInput bounds standard input, which can't be read twice.
@@ -91,6 +92,15 @@ func (c importCmd) Run(a *app) error {
 			f.close()
 		}
 	}()
+	if c.Format == "" {
+		if c.Format, err = formsOf(files); err != nil {
+			return err
+		}
+	}
+	switch c.Format {
+	case formExport, string(memory.DumpMem0), string(memory.DumpLangGraph):
+		return c.portable(a, files)
+	}
 	m, err := a.engine(writes)
 	if err != nil {
 		return err
@@ -358,15 +368,21 @@ func (i *importer) summary() {
 	}
 	i.printf("%d conversations (%d unchanged), %d messages (%d added), %d records kept, in %.1f s\n",
 		r.Conversations, r.Unchanged, r.Messages, r.Added, r.Kept, r.Seconds)
-	if len(r.Refused) > 0 {
-		var parts []string
-		for code, n := range r.Refused {
-			parts = append(parts, fmt.Sprintf("%s %d", code, n))
-		}
-		slices.Sort(parts)
-		i.printf("held or refused: %s; see tenet audit held\n", strings.Join(parts, ", "))
-	}
+	i.refused(r.Refused)
 	if r.LeftOut > 0 {
 		i.printf("left out: %d entries that are no part of a conversation (other branches, empty nodes, thoughts)\n", r.LeftOut)
 	}
+}
+
+// refused prints what was held or refused, by its codes.
+func (a *app) refused(counts map[string]int) {
+	if len(counts) == 0 {
+		return
+	}
+	var parts []string
+	for code, n := range counts {
+		parts = append(parts, fmt.Sprintf("%s %d", code, n))
+	}
+	slices.Sort(parts)
+	a.printf("held or refused: %s; see tenet audit held\n", strings.Join(parts, ", "))
 }

@@ -40,7 +40,9 @@ type grammar struct {
 	Session     sessionCmd     `cmd:"" help:"Write and read a conversation."`
 	Context     contextCmd     `cmd:"" help:"Assemble working memory for the next model call."`
 	Recall      recallCmd      `cmd:"" help:"Find notes and episodes by meaning."`
-	Import      importCmd      `cmd:"" help:"Import conversations: JSON lines, LoCoMo, OpenAI chats, ChatGPT exports."`
+	Import      importCmd      `cmd:"" help:"Import conversations (JSON lines, LoCoMo, OpenAI chats, ChatGPT exports), exports of Tenet, dumps of mem0 and LangGraph."`
+	Export      exportCmd      `cmd:"" help:"Write everything that is kept about a subject, or the tenant, as signed JSON lines."`
+	Report      reportCmd      `cmd:"" help:"Write everything that is held about a subject, for a person to read."`
 	Consolidate consolidateCmd `cmd:"" help:"Take sessions through extraction and the gate."`
 	Audit       auditCmd       `cmd:"" help:"Review what was decided, and what is held."`
 	Verify      verifyCmd      `cmd:"" help:"Recompute the audit chain and every row it covers."`

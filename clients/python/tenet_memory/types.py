@@ -207,6 +207,13 @@ class Dropped(TypedDict):
     dropped: int
 
 
+class Dumped(TypedDict):
+    items: int
+    kept: int
+    refused: Dict[str, Any]
+    turned: Optional[List["Turned"]]
+
+
 _Effect = TypedDict("_Effect", {"attempt": int, "claimed_at": str, "claimed_by": str, "key": str, "lease_until": str, "session": str, "state": str, "step": int})
 
 
@@ -389,6 +396,29 @@ class HeldBody(_HeldBody, total=False):
 class Hold(TypedDict):
     fence: int
     until: str
+
+
+_ImportAskedBody = TypedDict("_ImportAskedBody", {"file": str, "form": Literal["export", "mem0", "langgraph"]})
+
+
+class ImportAskedBody(_ImportAskedBody, total=False):
+    why: str
+
+
+class ImportOut(TypedDict, total=False):
+    dump: "Dumped"
+    export: "Imported"
+
+
+class Imported(TypedDict):
+    kept: int
+    merged: int
+    own: bool
+    parts: int
+    refused: Dict[str, Any]
+    restored: int
+    sessions: int
+    there: int
 
 
 Interval = TypedDict("Interval", {"from": str, "to": str}, total=False)
@@ -880,6 +910,11 @@ class Tokens(TypedDict):
     pending: int
     recalled: int
     total: int
+
+
+class Turned(TypedDict):
+    codes: str
+    item: str
 
 
 class Values(TypedDict):

@@ -229,6 +229,13 @@ export interface Dropped {
   dropped: number;
 }
 
+export interface Dumped {
+  items: number;
+  kept: number;
+  refused: { [key: string]: unknown };
+  turned: Turned[] | null;
+}
+
 export interface Effect {
   attempt: number;
   claimed_at: string;
@@ -437,6 +444,31 @@ export interface HeldBody {
 export interface Hold {
   fence: number;
   until: string;
+}
+
+export interface ImportAskedBody {
+  /** the file's text */
+  file: string;
+  /** what the file is: an export of Tenet's, mem0's get_all, or the items of a LangGraph store */
+  form: "export" | "mem0" | "langgraph";
+  /** kept with the audit entry; no memory text */
+  why?: string;
+}
+
+export interface ImportOut {
+  dump?: Dumped;
+  export?: Imported;
+}
+
+export interface Imported {
+  kept: number;
+  merged: number;
+  own: boolean;
+  parts: number;
+  refused: { [key: string]: unknown };
+  restored: number;
+  sessions: number;
+  there: number;
 }
 
 export interface Interval {
@@ -995,6 +1027,11 @@ export interface Tokens {
   pending: number;
   recalled: number;
   total: number;
+}
+
+export interface Turned {
+  codes: string;
+  item: string;
 }
 
 export interface Values {
