@@ -203,6 +203,9 @@ type Case struct {
 	// Similar are believed records that say nearly the same. They only add an
 	// observation: nothing is merged, and nothing depends on their being all.
 	Similar []tenet.Record
+	// Replaces is a believed record whose place a note, or a value of a key with
+	// several, takes; nil: none. One of a higher label is not touched.
+	Replaces *tenet.Record
 	// ExpiresAt is when the record's raw text is to be dropped; zero: never.
 	ExpiresAt time.Time
 	// Objections are a classifier's: each asks that the candidate be held.
@@ -229,6 +232,9 @@ func (g *Gate) Judge(c Case) (Decision, error) {
 	}
 	if !c.By.MayReach(c.Candidate.Scope) {
 		return Decision{}, tenet.Errorf(tenet.Denied, "judge", "the principal may not act in this scope")
+	}
+	if r := c.Replaces; r != nil && (r.Scope != c.Candidate.Scope || authority(c.By, r.Key) == 0) {
+		return Decision{}, tenet.Errorf(tenet.Denied, "judge", "%s principals may not change this record", c.By.Kind())
 	}
 	return g.at.Load().judge(c, nil)
 }

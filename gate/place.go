@@ -87,9 +87,11 @@ func (g *rulebook) place(c Case, label tenet.Label, origins []tenet.Origin, p *P
 		for _, r := range c.State.Open {
 			if r.Signature == rec.Signature && r.Label == label && r.Valid.Overlaps(rec.Valid) {
 				agree(p, v, r, origins)
-				return nil, nil
+				return replace(c.Replaces, r, p, v), nil
 			}
 		}
+		found = replace(c.Replaces, rec, p, v)
+		rec.Supersedes = v.Replaced
 	default:
 		found = supersede(c, &rec, p, v)
 		if p.Agree != nil || v.Outcome == tenet.Corroborated {
@@ -133,6 +135,23 @@ func checkVersion(c Case) error {
 func agree(p *Plan, v *tenet.Verdict, r tenet.Record, origins []tenet.Origin) {
 	v.Outcome, v.Record = tenet.Corroborated, r.ID
 	p.Agree = &Agreement{Record: r.ID, Origins: origins}
+}
+
+// replace closes the record whose place another takes, unless it is that one
+// itself. A lower label never takes the place of a higher one.
+func replace(old *tenet.Record, by tenet.Record, p *Plan, v *tenet.Verdict) []Finding {
+	switch {
+	case old == nil || old.ID == by.ID:
+		return nil
+	case old.Label > by.Label:
+		return []Finding{refusal("place", tenet.CodeLowerIntegrity, hold)}
+	}
+	p.Close = append(p.Close, Close{Record: old.ID, Reason: tenet.ClosedSuperseded, By: by.ID})
+	v.Replaced = old.ID
+	if v.Outcome == tenet.Stored {
+		v.Outcome = tenet.Superseded
+	}
+	return nil
 }
 
 // supersede places rec on the time line of a single-valued key, by one rule: at

@@ -272,9 +272,9 @@ func (k *Keyring) None(ctx context.Context, tenant string, kind tenet.PrincipalK
 }
 
 // Credential finds what a request is made with in its headers Authorization
-// (a bearer token, which goes first) and X-API-Key.
+// (which goes first, with the scheme Bearer or Token) and X-API-Key.
 func Credential(authorization, apiKey string) string {
-	if scheme, token, ok := strings.Cut(authorization, " "); ok && strings.EqualFold(scheme, "Bearer") {
+	if scheme, token, ok := strings.Cut(authorization, " "); ok && (strings.EqualFold(scheme, "Bearer") || strings.EqualFold(scheme, "Token")) {
 		return strings.TrimSpace(token)
 	}
 	return apiKey

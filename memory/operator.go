@@ -50,6 +50,28 @@ func (o *Operator) Scopes(ctx context.Context, after tenet.Scope, limit int) ([]
 	return mine, nil
 }
 
+// Users lists the people of whom the tenant keeps something and whom the operator
+// may reach, in a stable order: the first skip are passed over, at most limit are
+// returned, and the number is of them all.
+func (o *Operator) Users(ctx context.Context, skip, limit int) ([]string, int, error) {
+	users, total := []string{}, 0
+	for after := (tenet.Scope{}); ; {
+		page, err := o.Scopes(ctx, after, 500)
+		if err != nil || len(page) == 0 {
+			return users, total, err
+		}
+		after = page[len(page)-1]
+		for _, s := range page {
+			if s.Subject().Kind() != tenet.SubjectUser {
+				continue
+			}
+			if total++; total > skip && len(users) < limit {
+				users = append(users, s.Subject().ID())
+			}
+		}
+	}
+}
+
 // History returns every record ever believed under a key of a tier.
 func (o *Operator) History(ctx context.Context, tier tenet.Tier, key string) ([]tenet.Record, error) {
 	return o.m.ledger.History(ctx, o.scope, tier, key)

@@ -2,6 +2,7 @@ package memory
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/tenet-memory/tenet"
@@ -46,6 +47,7 @@ type RecallOptions struct {
 	Explain   bool
 	Within    *recall.Range // a hard filter on validity
 	Dormant   bool          // dormant entries are found like the others
+	Tiers     []tenet.Tier  // which tiers to find; empty: all that recall finds
 	Diversity recall.Diversity
 	Location  *time.Location // of the subject, for time expressions; default UTC
 }
@@ -104,8 +106,12 @@ func (x *indexes) find(ctx context.Context, scopes []tenet.Scope, query string, 
 	var out Found
 	q.Vector, out.Degraded = x.embed(ctx, query)
 	lists := make([][]Recalled, len(scopes))
+	var keep func(*entry) bool
+	if len(o.Tiers) > 0 {
+		keep = func(e *entry) bool { return slices.Contains(o.Tiers, e.tier) }
+	}
 	for i, s := range scopes {
-		hits, res, err := x.search(ctx, s, q, nil)
+		hits, res, err := x.search(ctx, s, q, keep)
 		if err != nil {
 			return Found{}, err
 		}

@@ -22,6 +22,10 @@ import (
 // Denied for another tenant's or subject's scope, Conflict for a stale
 // IfVersion or a reused id with other content, Unavailable.
 func (m *Memory) Remember(ctx context.Context, by tenet.Principal, c tenet.Candidate) (tenet.Verdict, error) {
+	return m.remember(ctx, by, c, nil)
+}
+
+func (m *Memory) remember(ctx context.Context, by tenet.Principal, c tenet.Candidate, replaces *tenet.Record) (tenet.Verdict, error) {
 	if err := m.durable("remember"); err != nil {
 		return tenet.Verdict{}, err
 	}
@@ -36,6 +40,7 @@ func (m *Memory) Remember(ctx context.Context, by tenet.Principal, c tenet.Candi
 	if err != nil {
 		return tenet.Verdict{}, err
 	}
+	k.Replaces = replaces
 	if done, err := m.answered(ctx, by); err != nil {
 		return tenet.Verdict{}, err
 	} else if done {

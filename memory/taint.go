@@ -277,9 +277,6 @@ func (w *walk) restore() {
 		for _, p := range kept {
 			w.taken[slot(t)] = append(w.taken[slot(t)], p.Valid)
 		}
-		if t.Multi || t.Tier.Semantic() {
-			continue
-		}
 		for _, f := range free {
 			for _, piece := range w.pushedOut(t, f, map[tenet.RecordID]bool{}) {
 				w.comeBack(piece)

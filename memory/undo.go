@@ -33,9 +33,7 @@ func (w *walk) undo() {
 				free = w.keepSound(r, iv, &lost)
 			}
 			for _, f := range free {
-				if !r.Multi && !r.Tier.Semantic() {
-					lost = append(lost, w.pushedOut(r, f, map[tenet.RecordID]bool{})...)
-				}
+				lost = append(lost, w.pushedOut(r, f, map[tenet.RecordID]bool{})...)
 			}
 		}
 		found := false
@@ -289,8 +287,12 @@ func (w *walk) soundOrigins(r tenet.Record) []tenet.Origin {
 	return slices.DeleteFunc(slices.Clone(r.Origins), w.src.names)
 }
 
-// slot is what one value at a time stands in.
+// slot is what one value at a time stands in: a turn, which is none of several,
+// is a slot of its own.
 func slot(r tenet.Record) string {
+	if r.Tier == tenet.TierEpisode {
+		return r.Tier.String() + " " + string(r.ID)
+	}
 	if r.Multi || r.Tier.Semantic() {
 		return r.Tier.String() + " " + r.Key + " " + r.Signature
 	}

@@ -22,6 +22,7 @@ var ledgerClauses = []clause{
 	{"RecordsComeBackWhole", recordsComeBackWhole},
 	{"StateIsWhatTheQueryNames", stateIsWhatTheQueryNames},
 	{"SupersedeKeepsHistory", supersedeKeepsHistory},
+	{"ANoteTakesAnothersPlace", noteTakesAnothersPlace},
 	{"AsOfOnBothAxes", asOfOnBothAxes},
 	{"BackdatedFillsThePast", backdatedFillsThePast},
 	{"EndShortens", endShortens},
@@ -237,6 +238,52 @@ func supersedeKeepsHistory(t testing.TB, b Backend) {
 	r.keep(r.document("notes/a.md", "two"))
 	if d := r.record(doc.Verdict.Record); d.Known.Open() || d.Text != "one" {
 		t.Errorf("the old document: %+v", d)
+	}
+	r.verified()
+}
+
+func noteTakesAnothersPlace(t testing.TB, b Backend) {
+	r := newRig(t, b, nil)
+	old := r.keep(r.note("The customer likes quiet hotels.")).Verdict.Record
+	other := r.keep(r.note("The customer flies at noon.")).Verdict.Record
+	since := r.head().Text
+	c := r.note("The customer likes loud hotels.")
+	was := r.record(old)
+	c.Replaces = &was
+	late := r.note("The customer likes small hotels.")
+	late.Replaces = &was
+	stale := r.judge(late)
+	a := r.keep(c)
+	if a.Verdict.Outcome != tenet.Superseded || a.Verdict.Replaced != old {
+		t.Errorf("the verdict is %+v", a.Verdict)
+	}
+	if o := r.record(old); o.Known.Open() || o.Closed != tenet.ClosedSuperseded || o.SupersededBy != a.Verdict.Record || !o.Known.To.Equal(a.Entry.At) {
+		t.Errorf("the old note: %+v", o)
+	}
+	if n := r.record(a.Verdict.Record); n.Supersedes != old || !n.Known.Open() {
+		t.Errorf("the new note: %+v", n)
+	}
+	ch, err := r.l.Changes(ctx, r.scope, since)
+	must(t, err)
+	if len(ch.Added) != 1 || ch.Added[0].ID != a.Verdict.Record || !slices.Equal(ch.Removed, []tenet.RecordID{old}) {
+		t.Errorf("recall is told of %v and %v", ch.Added, ch.Removed)
+	}
+	_, err = r.l.Apply(ctx, []gate.Decision{stale}, nil)
+	wantKind(t, "the place of a note that another took", err, tenet.Conflict)
+
+	// Words that another note has already: that one gains an origin and the place.
+	was = r.record(a.Verdict.Record)
+	c = r.note("The customer flies at noon.")
+	c.Replaces = &was
+	v := r.remember(c).Verdict
+	if v.Outcome != tenet.Corroborated || v.Record != other || v.Replaced != was.ID || r.record(was.ID).SupersededBy != other {
+		t.Errorf("the same words: %+v", v)
+	}
+	was = r.record(other) // nothing takes its own place
+	c = r.note("The customer flies at noon.")
+	c.Replaces = &was
+	if v := r.remember(c).Verdict; v.Outcome != tenet.Corroborated || v.Replaced != "" || !r.record(other).Known.Open() {
+		t.Errorf("its own words: %+v", v)
 	}
 	r.verified()
 }
