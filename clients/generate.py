@@ -131,6 +131,8 @@ def main():
     p.add_argument("--into", type=pathlib.Path, default=HERE)
     args = p.parse_args()
     schemas = json.loads(pathlib.Path(args.document).read_text())["components"]["schemas"]
+    # mem0's shapes are for its own clients.
+    schemas = {name: s for name, s in schemas.items() if not name.startswith("Mem0")}
     sync = (HERE / "python/tenet_memory/client.py").read_text()
     for path, text in (
         ("python/tenet_memory/types.py", python_types(schemas)),

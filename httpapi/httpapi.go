@@ -103,6 +103,7 @@ func New(c Config) (*API, error) {
 	a.factRoutes()
 	a.documentRoutes()
 	a.memoryToolRoutes()
+	a.mem0Routes()
 	a.threadRoutes()
 	a.reviewRoutes()
 	a.pipelineRoutes()
