@@ -375,6 +375,11 @@ func TestFloorRefuses(t *testing.T) {
 			t.Error("a text to retain nothing of is in the log")
 		}
 	}
+	cs := gate.Case{By: who(tenet.App), At: noon, Extracted: true, Candidate: tenet.Fact(sarah, "k", "words").Quoting("words")}
+	cs.Candidate.ID, cs.Candidate.Tier = "c", 0
+	if d, err := gate.New(nil).Judge(cs); err != nil || d.Verdict().Outcome != tenet.Quarantined || !slices.Contains(d.Verdict().Codes, tenet.CodeUnrouted) {
+		t.Errorf("an extractor's candidate without a tier: %v %v", d.Verdict(), err)
+	}
 	for name, by := range map[string]tenet.Principal{
 		"nobody": {}, "an admin": who(tenet.Admin), "another subject's": who(tenet.App).For(tenet.User("tom")),
 	} {
