@@ -1,7 +1,11 @@
 package tenet_test
 
 import (
+	"io/fs"
 	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
 	"testing"
 )
 
@@ -12,4 +16,58 @@ func readFile(t *testing.T, path string) string {
 		t.Fatal(err)
 	}
 	return string(b)
+}
+
+// A document that names a test as its ground names one that exists.
+func TestTheTestsThatDocumentsNameExist(t *testing.T) {
+	t.Parallel()
+	have := map[string]bool{}
+	declared := regexp.MustCompile(`(?m)^func (Test[A-Z]\w*)\(`)
+	if err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && (d.Name() == "node_modules" || d.Name() != "." && strings.HasPrefix(d.Name(), ".")):
+			return filepath.SkipDir
+		case strings.HasSuffix(path, "_test.go"):
+			text, err := os.ReadFile(path)
+			for _, m := range declared.FindAllSubmatch(text, -1) {
+				have[string(m[1])] = true
+			}
+			return err
+		}
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	pages, err := filepath.Glob("docs/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	named := 0
+	for _, page := range append(pages, "README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md") {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range regexp.MustCompile(`\bTest[A-Z]\w+`).FindAllString(string(text), -1) {
+			named++
+			if !have[name] && !prefixes(have, name) {
+				t.Errorf("%s names %s, which no file has", page, name)
+			}
+		}
+	}
+	if named == 0 {
+		t.Error("no document names a test")
+	}
+}
+
+// prefixes reports whether name, as go test -run takes it, begins a test's name.
+func prefixes(have map[string]bool, name string) bool {
+	for n := range have {
+		if strings.HasPrefix(n, name) {
+			return true
+		}
+	}
+	return false
 }
