@@ -1,7 +1,6 @@
 package console
 
 import (
-	"strconv"
 	"time"
 
 	"github.com/tenet-memory/tenet"
@@ -16,8 +15,22 @@ func (c *Console) overview(v *visit) (any, error) {
 	charts := []chart{
 		draw("Sessions waiting to be consolidated", "sessions", ss, func(s sample) float64 { return float64(s.backlog.Due + s.backlog.Waiting) }),
 		draw("Oldest due session", "seconds", ss, func(s sample) float64 { return s.backlog.Age.Seconds() }),
+		draw("Sessions given up", "sessions", ss, func(s sample) float64 { return float64(s.backlog.Dead) }),
 		draw("Recalls", "since start", ss, func(s sample) float64 { return float64(s.tally.Recalls) }),
 		draw("Recalls that served something", "since start", ss, func(s sample) float64 { return float64(s.tally.Served) }),
+		draw("Hit rate", "% of recalls", ss, func(s sample) float64 { return part(float64(s.tally.Served), float64(s.tally.Recalls)) }),
+		draw("Supersession rate", "% of what was kept", ss, func(s sample) float64 { return part(float64(s.tally.Verdicts[tenet.Superseded]), kept(s)) }),
+	}
+	for _, p := range []struct {
+		name string
+		of   func(memory.Tokens) int
+	}{
+		{"facts", func(n memory.Tokens) int { return n.Facts }}, {"recalled", func(n memory.Tokens) int { return n.Recalled }},
+		{"not consolidated yet", func(n memory.Tokens) int { return n.Pending }}, {"messages", func(n memory.Tokens) int { return n.Messages }},
+	} {
+		charts = append(charts, draw("Tokens of a context: "+p.name, "on average", ss, func(s sample) float64 {
+			return float64(p.of(s.tally.Tokens)) / max(1, float64(s.tally.Windows))
+		}))
 	}
 	for _, o := range []tenet.Outcome{tenet.Stored, tenet.Corroborated, tenet.Superseded, tenet.Quarantined, tenet.Rejected} {
 		charts = append(charts, draw("Verdicts: "+o.String(), "since start", ss, outcome(o)))
@@ -83,11 +96,12 @@ func (c *Console) fact(v *visit) (any, error) {
 	if len(rs) > perPage {
 		rs = rs[len(rs)-perPage:]
 	}
+	vs, from, to := timeline(rs, c.cfg.Now())
 	return struct {
-		Subject, Key string
-		Versions     []version
-		Left         int
-	}{scope.Subject().String(), v.FormValue("key"), timeline(rs, c.cfg.Now()), total - len(rs)}, nil
+		Subject, Key, From, To string
+		Versions               []version
+		Left                   int
+	}{scope.Subject().String(), v.FormValue("key"), from.UTC().Format(time.DateOnly), to.UTC().Format(time.DateOnly), vs, total - len(rs)}, nil
 }
 
 // erase counts first; only the form of that answer, sent with the subject
@@ -111,75 +125,4 @@ func (c *Console) erase(v *visit) (any, error) {
 		Subject, Why string
 		Erasure      memory.Erasure
 	}{name, v.PostFormValue("why"), e}, err
-}
-
-func (c *Console) quarantine(v *visit) (any, error) {
-	o, scope, err := c.operator(v)
-	if err != nil {
-		return nil, err
-	}
-	hs, err := o.Held(v.Context(), tenet.CandidateID(v.FormValue("after")), perPage)
-	out := listed[tenet.Held]{Subject: scope.Subject().String(), Items: hs}
-	if len(hs) == perPage {
-		out.Next = string(hs[perPage-1].Verdict.Candidate)
-	}
-	return out, err
-}
-
-func (c *Console) release(v *visit) (any, error) {
-	o, scope, err := c.operator(v)
-	if err != nil {
-		return nil, err
-	}
-	if _, err = o.Release(v.Context(), tenet.CandidateID(v.PostFormValue("id"))); err != nil {
-		return nil, err
-	}
-	return moved("/console/quarantine?" + string(query("subject", scope.Subject().String()))), nil
-}
-
-func (c *Console) reject(v *visit) (any, error) {
-	o, scope, err := c.operator(v)
-	if err != nil {
-		return nil, err
-	}
-	if err = o.Discard(v.Context(), tenet.CandidateID(v.PostFormValue("id")), v.PostFormValue("why")); err != nil {
-		return nil, err
-	}
-	return moved("/console/quarantine?" + string(query("subject", scope.Subject().String()))), nil
-}
-
-func (c *Console) audit(v *visit) (any, error) {
-	o, scope, err := c.operator(v)
-	if err != nil {
-		return nil, err
-	}
-	from := uint64(1)
-	if s := v.FormValue("from"); s != "" {
-		if from, err = strconv.ParseUint(s, 10, 64); err != nil {
-			return nil, tenet.Errorf(tenet.Invalid, "audit", "from is not an entry's number")
-		}
-	}
-	es, err := o.Audit(v.Context(), from, perPage)
-	if err != nil {
-		return nil, err
-	}
-	out := struct {
-		listed[tenet.AuditEntry]
-		Verified string
-		At       time.Time
-	}{listed: listed[tenet.AuditEntry]{Subject: scope.Subject().String(), Items: es}, At: c.cfg.Now()}
-	if len(es) == perPage {
-		out.Next = strconv.FormatUint(es[perPage-1].Seq+1, 10)
-	}
-	if v.FormValue("verify") != "" {
-		r, err := o.Verify(v.Context())
-		if err != nil {
-			return nil, err
-		}
-		out.Verified = "The chain holds."
-		if !r.OK() {
-			out.Verified = "The chain does not hold, from entry " + strconv.FormatUint(r.Bad, 10) + "."
-		}
-	}
-	return out, nil
 }

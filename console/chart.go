@@ -3,6 +3,7 @@ package console
 import (
 	"context"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -69,7 +70,7 @@ func (c *Console) read(ctx context.Context, tenant string) []sample {
 }
 
 // chart is one line over time in a 600 by 120 box.
-type chart struct{ Title, Unit, Points, Last, Most string }
+type chart struct{ Title, Unit, Points, Last, Most, From, To string }
 
 func draw(title, unit string, ss []sample, of func(sample) float64) chart {
 	most := 0.0
@@ -87,25 +88,45 @@ func draw(title, unit string, ss []sample, of func(sample) float64) chart {
 		}
 		b.WriteString(number(x) + "," + number(y) + " ")
 	}
-	return chart{title, unit, strings.TrimSpace(b.String()), number(of(ss[len(ss)-1])), number(most)}
+	return chart{title, unit, strings.TrimSpace(b.String()), number(of(ss[len(ss)-1])), number(most),
+		ss[0].at.UTC().Format("15:04:05"), ss[len(ss)-1].at.UTC().Format("15:04:05Z")}
 }
 
-func number(f float64) string { return strconv.FormatFloat(f, 'f', -1, 32) }
+func number(f float64) string { return strconv.FormatFloat(math.Round(f*100)/100, 'f', -1, 64) }
+
+// part is a share in percent; of nothing it is none.
+func part(of, all float64) float64 {
+	if all == 0 {
+		return 0
+	}
+	return 100 * of / all
+}
+
+// kept are the verdicts that made or changed a record.
+func kept(s sample) float64 {
+	v := s.tally.Verdicts
+	return float64(v[tenet.Stored] + v[tenet.Corroborated] + v[tenet.Superseded])
+}
 
 func outcome(o tenet.Outcome) func(sample) float64 {
 	return func(s sample) float64 { return float64(s.tally.Verdicts[o]) }
 }
 
 // version is one record on a fact's two axes: across, when Tenet believed it;
-// down, when it is true. Boxes are in a 600 by 240 picture.
+// up, when it is true. Boxes are in a 600 by 240 picture. N is the box's number
+// in the list, written where there is room for it.
 type version struct {
-	Record     tenet.Record
-	X, Y, W, H int
-	Open       bool
+	Record       tenet.Record
+	X, Y, W, H   int
+	Open         bool
+	N            int
+	TextX, TextY int
 }
 
-func timeline(rs []tenet.Record, now time.Time) []version {
-	from, to := now, now
+// timeline places records in the picture, which goes from the earliest time that
+// one names to the latest, or now.
+func timeline(rs []tenet.Record, now time.Time) (vs []version, from, to time.Time) {
+	from, to = now, now
 	for _, r := range rs {
 		for _, t := range []time.Time{r.Known.From, r.Valid.From, r.Known.To, r.Valid.To} {
 			if !t.IsZero() && t.Before(from) {
@@ -125,12 +146,16 @@ func timeline(rs []tenet.Record, now time.Time) []version {
 		}
 		return int(float64(size) * float64(t.Sub(from)) / float64(to.Sub(from)))
 	}
-	var out []version
-	for _, r := range rs {
-		v := version{Record: r, X: place(r.Known.From, from, 600), Y: place(r.Valid.From, from, 240), Open: r.Known.Open()}
-		v.W, v.H = max(3, place(r.Known.To, to, 600)-v.X), max(3, place(r.Valid.To, to, 240)-v.Y)
+	for i, r := range rs {
+		v := version{Record: r, X: place(r.Known.From, from, 600), Open: r.Known.Open()}
+		v.W = max(3, place(r.Known.To, to, 600)-v.X)
+		v.Y = 240 - place(r.Valid.To, to, 240)
+		v.H = max(3, 240-place(r.Valid.From, from, 240)-v.Y)
 		v.X, v.Y = min(v.X, 597), min(v.Y, 237)
-		out = append(out, v)
+		if v.TextX, v.TextY = v.X+v.W/2, v.Y+v.H/2+5; v.W >= 14 && v.H >= 14 {
+			v.N = i + 1
+		}
+		vs = append(vs, v)
 	}
-	return out
+	return vs, from, to
 }

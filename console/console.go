@@ -14,6 +14,8 @@ import (
 	"html/template"
 	"net/http"
 	"net/url"
+	"slices"
+	"strconv"
 	"time"
 
 	"github.com/tenet-memory/tenet"
@@ -29,6 +31,11 @@ type Config struct {
 	// Authenticate says who a key speaks for. It is asked at every request, so
 	// that a revoked key ends its sessions.
 	Authenticate func(ctx context.Context, credential string) (tenet.Principal, error)
+	// Policy is the text of the policy in force; empty: what is built in. Nil: not told.
+	Policy func() string
+	// Trial judges an operator's last n decisions by a candidate policy's text.
+	// Nil: this host compiles none.
+	Trial func(ctx context.Context, o *memory.Operator, policy string, n int) (memory.Trial, error)
 	// Secure marks cookies for TLS only, beside those of requests that came by it.
 	Secure bool
 	// Idle and Longest bound a session. Defaults: 30 minutes, 8 hours.
@@ -66,15 +73,29 @@ func (c *Console) routes() []route {
 		{"GET", "/console/subjects", "subjects", false, c.subjects},
 		{"GET", "/console/subject", "subject", false, c.subject},
 		{"GET", "/console/fact", "fact", false, c.fact},
+		{"GET", "/console/entries", "entries", false, c.entries},
+		{"GET", "/console/record", "record", false, c.record},
+		{"POST", "/console/pin", "", false, c.pin},
+		{"GET", "/console/sessions", "sessions", false, c.sessionsOf},
+		{"GET", "/console/session", "session", false, c.conversation},
+		{"GET", "/console/window", "window", false, c.window},
+		{"GET", "/console/export", "", false, c.export},
 		{"POST", "/console/erase", "erase", false, c.erase},
 		{"GET", "/console/quarantine", "quarantine", false, c.quarantine},
 		{"POST", "/console/release", "", false, c.release},
 		{"POST", "/console/reject", "", false, c.reject},
+		{"POST", "/console/admit", "", false, c.admit},
+		{"POST", "/console/ask", "ask", false, c.ask},
+		{"POST", "/console/bulk", "bulk", false, c.bulk},
 		{"GET", "/console/taint", "taint", false, c.taint},
 		{"POST", "/console/revoke", "taint", false, c.revoke},
 		{"GET", "/console/policy", "policy", false, c.policy},
 		{"POST", "/console/policy", "policy", false, c.vet},
+		{"POST", "/console/trial", "policy", false, c.trial},
+		{"GET", "/console/try", "try", false, c.try},
+		{"POST", "/console/try", "try", false, c.say},
 		{"GET", "/console/audit", "audit", false, c.audit},
+		{"GET", "/console/extract", "", false, c.extract},
 	}
 }
 
@@ -95,11 +116,11 @@ func New(cfg Config) (*Console, error) {
 	}
 	c := &Console{cfg: cfg, mem: cfg.Memory, pages: map[string]*template.Template{}, mux: http.NewServeMux()}
 	c.sessions.now, c.sessions.idle, c.sessions.longest, c.sessions.open = cfg.Now, cfg.Idle, cfg.Longest, map[string]*session{}
-	base, err := template.New("").Funcs(template.FuncMap{"shown": shown, "query": query, "time": stamp}).ParseFS(files, "page/frame.html")
+	base, err := template.New("").Funcs(template.FuncMap{"shown": shown, "query": query, "time": stamp, "words": inWords, "share": share}).ParseFS(files, "page/frame.html")
 	if err != nil {
 		return nil, err
 	}
-	for _, name := range []string{"sign-in", "overview", "subjects", "subject", "fact", "erase", "quarantine", "audit", "taint", "policy", "problem"} {
+	for _, name := range append(pagesOf(c.routes()), "problem") {
 		t, err := base.Clone()
 		if err == nil {
 			c.pages[name], err = t.ParseFS(files, "page/"+name+".html")
@@ -116,6 +137,17 @@ func New(cfg Config) (*Console, error) {
 		http.ServeFileFS(w, q, files, "page/style.css")
 	})
 	return c, nil
+}
+
+// pagesOf are the pages of routes, each once.
+func pagesOf(rs []route) []string {
+	var out []string
+	for _, r := range rs {
+		if r.page != "" && !slices.Contains(out, r.page) {
+			out = append(out, r.page)
+		}
+	}
+	return out
 }
 
 // ServeHTTP implements http.Handler.
@@ -183,8 +215,15 @@ func (c *Console) serve(w http.ResponseWriter, q *http.Request, r route) {
 		c.problem(w, v, err)
 		return
 	}
-	if to, ok := out.(moved); ok {
-		http.Redirect(w, q, string(to), http.StatusSeeOther)
+	switch out := out.(type) {
+	case moved:
+		http.Redirect(w, q, string(out), http.StatusSeeOther)
+		return
+	case download:
+		b := &begun{ResponseWriter: w, name: out.name}
+		if err := out.write(b); err != nil && !b.yes {
+			c.problem(w, v, err)
+		}
 		return
 	}
 	c.render(w, http.StatusOK, r.page, v, out)
@@ -230,6 +269,9 @@ func query(pairs ...string) template.URL {
 	}
 	return template.URL(q.Encode())
 }
+
+// share is a number from 0 to 1 for people.
+func share(f float64) string { return strconv.FormatFloat(f, 'f', 2, 64) }
 
 func stamp(t time.Time) string {
 	if t.IsZero() {

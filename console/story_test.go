@@ -105,25 +105,87 @@ func TestReviewingAHold(t *testing.T) {
 	}
 }
 
-// TestFollowingAPoisonedItem to where it came from, and out of belief.
+// TestFollowingAPoisonedItem from the turn it stood in, up to the message that
+// it came from, down to everything else from there, and out of belief.
 func TestFollowingAPoisonedItem(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.populate(t)
 	b := w.tab(t, false)
 	b.signIn("acme/operator")
-	b.open("/console/quarantine?subject=user:sarah")
-	b.click("form[action='/console/release'] button")
-	b.open("/console/fact?subject=user:sarah&key=employer")
-	b.click("link and from its session")
-	b.see("employer", "Initech")
+	b.open("/console/session?subject=user:sarah&session=chat-8")
+	b.click("a[href*='/console/window']")
+	b.see("allergy", "Tirana", "external", "Score parts", "still believed", "Facts that hold now")
+	b.click("article:has(.external) a[href*='/console/record']")
+	b.see("Tirana", "channel", "chat-7", "What it rests on")
+	b.click("link this message")
+	b.see("Tirana", "Windows it stood in", "chat-8")
 	b.write("#why", "an outside page")
-	b.click("button.danger")
+	b.click("main button.danger")
 	b.see("Revoked.")
-	b.open("/console/subject?subject=user:sarah")
-	if page := b.text("main"); strings.Contains(page, "Initech") || !strings.Contains(page, "shellfish") {
+	b.click("a[href*='/console/window']") // the turn again: what it saw, and what changed since
+	b.see("Tirana", "Since then: revoked")
+	b.open("/console/entries?subject=user:sarah")
+	if page := b.text("main"); strings.Contains(page, "Tirana") || !strings.Contains(page, "quiet hotels") {
 		t.Errorf("after the revocation:\n%s", page)
 	}
+}
+
+// TestEveryDecisionOfAReview works without scripts: held by one reason, asked
+// about, rejected together, and admitted after all by a new decision.
+func TestEveryDecisionOfAReview(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.populate(t)
+	b := w.tab(t, false)
+	b.signIn("acme/operator")
+	review := "/console/quarantine?subject=user:sarah"
+	b.open(review)
+	b.see("nobody whose word is enough for a fact said it")
+	b.click("form[action='/console/ask'] button")
+	b.see("employer", "Initech", "Nonce")
+	b.open(review)
+	b.click("form[method=get] button")
+	b.open(review + "&code=UNTRUSTED_ORIGIN")
+	if page := b.text("main"); strings.Contains(page, "exfil.example") {
+		t.Errorf("narrowed to one reason, it shows others:\n%s", page)
+	}
+	b.press("summary")
+	b.click("form[action='/console/bulk'] .danger")
+	b.see("Rejected: 1")
+	b.open(review)
+	b.see("discarded")
+	b.click("form[action='/console/admit'] button")
+	b.open("/console/subject?subject=user:sarah")
+	b.see("Initech", "operator")
+}
+
+// TestThePlayground and the policy's trials write nothing durable: text in, and
+// what a model or a rule would make of it.
+func TestThePlayground(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.populate(t)
+	b := w.tab(t, false)
+	b.signIn("acme/operator")
+	b.open("/console/try?subject=user:sarah")
+	b.write("#t", "Which hotel do I like?")
+	b.click("form[action='/console/try'] button")
+	b.see("allergy", "Facts", "Recalled", "of 2000", "Which hotel do I like?")
+	b.click("a[href*='/console/window']")
+	b.see("Which hotel do I like?", "still believed")
+	b.open("/console/policy?subject=user:sarah")
+	b.write("#t", attack)
+	b.click("form[action='/console/policy'] button")
+	b.see("the user, typed: rejected", "a tool's result: rejected", "tells the assistant to disregard its instructions")
+	b.fill("#p", strictPolicy)
+	b.click("form[action='/console/trial'] button")
+	b.see("1 would come out otherwise", "No pork.")
+	b.open("/console/sessions?subject=user:sarah")
+	b.click("link console-playground")
+	b.see("Which hotel do I like?", "operator")
+	b.open("/console/subject?subject=user:sarah")
+	b.see("No pork.")
 }
 
 // TestErasingASubject shows the count, refuses another's name, and shows the receipt.

@@ -14,6 +14,13 @@ type tainted struct {
 	All, Open, Agreed   int
 	Restored, Served    int
 	Revoked             string
+	Windows             []servedIn // the newest in which one of them stood
+}
+
+// servedIn is a receipt, and whose session left it.
+type servedIn struct {
+	Subject string
+	tenet.Receipt
 }
 
 func sourceOf(kind, name string) (memory.Source, error) {
@@ -60,5 +67,10 @@ func (c *Console) follow(v *visit, do func(*memory.Operator, memory.Source) (mem
 	}
 	out.All, out.Open, out.Agreed, out.Restored, out.Served, out.Revoked = len(t.Records), t.Open(), len(t.Agreed), len(t.Restored), len(t.Served), t.Revoked
 	out.Records = slices.Clone(t.Records[:min(len(t.Records), perPage)])
+	for _, r := range t.Served[max(0, len(t.Served)-perPage):] {
+		if v.by.MayReach(r.Scope) {
+			out.Windows = append(out.Windows, servedIn{r.Scope.Subject().String(), r.Receipt})
+		}
+	}
 	return out, nil
 }

@@ -44,7 +44,7 @@ func TestOutcomesAreCountedOnce(t *testing.T) {
 	scope, err := tenet.NewScope("acme", tenet.User("sarah"))
 	ok(t, err)
 	now := time.Now()
-	uses, err := w.db.Uses(t.Context(), scope, 1e6*time.Hour, now)
+	uses, err := w.db.Uses(t.Context(), scope, "", 0, 1e6*time.Hour, now)
 	ok(t, err)
 	if len(uses) != 1 || uses[0].Success < 2.9 || uses[0].Success > 3 || uses[0].Failure < .9 || uses[0].Failure > 1 {
 		t.Errorf("%+v", uses)

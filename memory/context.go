@@ -108,6 +108,7 @@ func (s *Session) Context(ctx context.Context, query string, b Budget) (Window, 
 	w.Tokens.Pending = s.tokens(renderRecalled(s.fence, nil, w.Pending))
 	w.Tokens.Total = s.tokens(w.System) + w.Tokens.Messages
 	w.Receipt = s.receipt(w)
+	s.counts.window(s.info.Scope.Tenant(), w.Tokens)
 	return w, s.log.Serve(ctx, s.info.Scope, w.Receipt)
 }
 

@@ -136,7 +136,7 @@ func (m *Memory) ForgetOnce(ctx context.Context) (ForgetReport, bool, error) {
 func (m *Memory) sweepScope(ctx context.Context, actor string, scope tenet.Scope, dryRun bool) (ForgetReport, error) {
 	now, p := m.now(), m.cfg.Forget
 	rep := ForgetReport{Scope: scope, Budget: m.cfg.EntryBudget, Reasons: map[forget.Reason]int{}, DryRun: dryRun}
-	uses, err := m.cfg.Retention.Uses(ctx, scope, p.WorthHalfLife, now)
+	uses, err := m.cfg.Retention.Uses(ctx, scope, "", 0, p.WorthHalfLife, now)
 	if err != nil {
 		return rep, err
 	}

@@ -215,7 +215,7 @@ func (o *Operator) countRecalls(ctx context.Context, s *Stats) error {
 	}
 	credited := map[tenet.RecordID]time.Time{}
 	if m.cfg.Retention != nil {
-		uses, err := m.cfg.Retention.Uses(ctx, o.scope, m.cfg.Forget.WorthHalfLife, m.now())
+		uses, err := m.cfg.Retention.Uses(ctx, o.scope, "", 0, m.cfg.Forget.WorthHalfLife, m.now())
 		if err != nil {
 			return err
 		}

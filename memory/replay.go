@@ -45,6 +45,10 @@ func (o *Operator) Replay(ctx context.Context, after tenet.CandidateID, limit in
 
 // ReplayOne judges one logged refusal again; see Replay.
 func (o *Operator) ReplayOne(ctx context.Context, h tenet.Held) (Replayed, error) {
+	return o.replayOne(ctx, o.m.gate, h)
+}
+
+func (o *Operator) replayOne(ctx context.Context, g *gate.Gate, h tenet.Held) (Replayed, error) {
 	r := Replayed{Held: h}
 	by, err := tenet.ParsePrincipal(o.scope.Tenant(), h.By)
 	if err != nil {
@@ -65,10 +69,10 @@ func (o *Operator) ReplayOne(ctx context.Context, h tenet.Held) (Replayed, error
 	case masked(h.Verdict):
 		r.Partial = "what had to be masked is gone"
 	}
-	if k.State, err = o.m.ledger.State(ctx, o.scope, o.m.gate.Query(k), k.At); err != nil {
+	if k.State, err = o.m.ledger.State(ctx, o.scope, g.Query(k), k.At); err != nil {
 		return r, err
 	}
-	d, err := o.m.gate.Judge(k)
+	d, err := g.Judge(k)
 	if err != nil {
 		if kind := tenet.KindOf(err); kind == tenet.Unavailable || kind == tenet.Internal {
 			return r, err

@@ -69,6 +69,9 @@ func (m *Memory) Counts() Counts {
 type Tally struct {
 	Recalls, Served uint64
 	Verdicts        map[tenet.Outcome]uint64
+	// Windows are contexts that were assembled; Tokens is the sum of theirs.
+	Windows uint64
+	Tokens  Tokens
 }
 
 // Tally returns a tenant's numbers as they stand. Beyond 10,000 tenants the
@@ -117,6 +120,20 @@ func (c *counts) recall(tenant string, hits []Recalled) {
 		c.served.Add(1)
 		c.recalled.add(hits)
 	}
+}
+
+func (c *counts) window(tenant string, n Tokens) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.tally(tenant, func(t *Tally) {
+		t.Windows++
+		t.Tokens.Facts += n.Facts
+		t.Tokens.Recalled += n.Recalled
+		t.Tokens.Pending += n.Pending
+		t.Tokens.Messages += n.Messages
+		t.Tokens.Total += n.Total
+		t.Tokens.Budget += n.Budget
+	})
 }
 
 // verdictKinds bounds the outcomes and codes that are told apart: a tenant's

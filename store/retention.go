@@ -13,10 +13,12 @@ import (
 type Retention interface {
 	// Sleeping returns the believed records that are dormant, in order of id.
 	Sleeping(ctx context.Context, scope tenet.Scope) ([]tenet.RecordID, error)
-	// Uses returns every believed note, episode and document, in the order they
-	// were written, with what outcomes and sweeps said of it. Counts are decayed
-	// to now with the given half-life.
-	Uses(ctx context.Context, scope tenet.Scope, halfLife time.Duration, now time.Time) ([]Use, error)
+	// Uses returns the believed notes, episodes and documents, in the order they
+	// were written, with what outcomes and sweeps said of each: those after the
+	// given one, which need not be believed any more (empty: from the first; one
+	// that is not there: NotFound), at most limit (0: all). Counts are decayed to
+	// now with the given half-life.
+	Uses(ctx context.Context, scope tenet.Scope, after tenet.RecordID, limit int, halfLife time.Duration, now time.Time) ([]Use, error)
 	// Unswept returns scopes that hold such records and were not swept since
 	// the given time, longest ago first, at most limit.
 	Unswept(ctx context.Context, since time.Time, limit int) ([]tenet.Scope, error)

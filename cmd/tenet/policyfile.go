@@ -104,6 +104,24 @@ func readPolicy(path string) (rulebook, []byte, error) {
 	return book, sum[:], err
 }
 
+// policyText is the policy file as it is now, for who reviews; empty without one,
+// or when it cannot be read.
+func policyText(path string) string {
+	if path == "" {
+		return ""
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, maxPolicy))
+	if err != nil {
+		return ""
+	}
+	return string(text)
+}
+
 func compilePolicy(text []byte) (rulebook, error) {
 	if err := tenet.CheckText("the policy file", string(text)); err != nil {
 		return rulebook{}, err

@@ -75,7 +75,17 @@ func (c serveCmd) Run(a *app) error {
 	if srv.Handler, err = a.agentSide(api, auth, log); err != nil {
 		return err
 	}
-	con, err := console.New(console.Config{Memory: mem, Authenticate: auth})
+	con, err := console.New(console.Config{
+		Memory: mem, Authenticate: auth,
+		Policy: func() string { return policyText(a.set.policy) },
+		Trial: func(ctx context.Context, o *memory.Operator, policy string, n int) (memory.Trial, error) {
+			book, err := compilePolicy([]byte(policy))
+			if err != nil {
+				return memory.Trial{}, err
+			}
+			return o.Trial(ctx, book.gate, n)
+		},
+	})
 	if err != nil {
 		return err
 	}

@@ -82,8 +82,15 @@ func (db *DB) Sleeping(ctx context.Context, scope tenet.Scope) ([]tenet.RecordID
 }
 
 // Uses implements store.Retention.
-func (db *DB) Uses(ctx context.Context, scope tenet.Scope, halfLife time.Duration, now time.Time) ([]store.Use, error) {
+func (db *DB) Uses(ctx context.Context, scope tenet.Scope, after tenet.RecordID, limit int, halfLife time.Duration, now time.Time) ([]store.Use, error) {
 	const op = "uses"
+	if limit < 0 {
+		return nil, invalid(op, "a negative limit")
+	}
+	var most any // NULL: no limit
+	if limit > 0 {
+		most = limit
+	}
 	var out []store.Use
 	err := db.at(scope).snapshot(ctx, func(c conn) error {
 		out = nil
@@ -91,9 +98,26 @@ func (db *DB) Uses(ctx context.Context, scope tenet.Scope, halfLife time.Duratio
 		if err != nil {
 			return err
 		}
-		rs, err := (subject{scope: scope}).records(ctx, c, `WHERE scope = $1 AND added > 0 AND removed = 0 ORDER BY added, n`, p.id)
-		if err != nil {
+		var added, n int64
+		if after != "" {
+			if err := c.row(ctx, `SELECT added, n FROM tenet.records WHERE scope = $1 AND id = $2`, []any{p.id, string(after)}, &added, &n); err == pgx.ErrNoRows {
+				return absent(op, "record")
+			} else if err != nil {
+				return err
+			}
+		}
+		rs, err := (subject{scope: scope}).records(ctx, c, `WHERE scope = $1 AND added > 0 AND removed = 0 AND (added, n) > ($2, $3) ORDER BY added, n LIMIT $4`,
+			p.id, added, n, most)
+		if err != nil || len(rs) == 0 {
 			return err
+		}
+		of, args := ``, []any{p.id}
+		if limit > 0 {
+			ids := make([]string, len(rs))
+			for i, r := range rs {
+				ids[i] = string(r.ID)
+			}
+			of, args = ` AND record = ANY($2)`, append(args, ids)
 		}
 		at := make(map[tenet.RecordID]*store.Use, len(rs))
 		out = make([]store.Use, len(rs))
@@ -101,7 +125,7 @@ func (db *DB) Uses(ctx context.Context, scope tenet.Scope, halfLife time.Duratio
 			out[i].Record = r
 			at[r.ID] = &out[i]
 		}
-		if err := c.each(ctx, `SELECT record, success, at FROM tenet.outcomes WHERE scope = $1 ORDER BY seq`, []any{p.id}, func(rs pgx.Rows) error {
+		if err := c.each(ctx, `SELECT record, success, at FROM tenet.outcomes WHERE scope = $1`+of+` ORDER BY seq`, args, func(rs pgx.Rows) error {
 			var id tenet.RecordID
 			var success bool
 			var when int64
@@ -127,7 +151,7 @@ func (db *DB) Uses(ctx context.Context, scope tenet.Scope, halfLife time.Duratio
 			return err
 		}
 		return c.each(ctx, `SELECT DISTINCT ON (record) record, dormant, pinned, low_since, served_at FROM tenet.retention
-			WHERE scope = $1 ORDER BY record, seq DESC`, []any{p.id}, func(rs pgx.Rows) error {
+			WHERE scope = $1`+of+` ORDER BY record, seq DESC`, args, func(rs pgx.Rows) error {
 			var id tenet.RecordID
 			var dormant, pinned bool
 			var low, served int64

@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 	"database/sql"
+	"encoding/json"
 	"math"
 	"time"
 
@@ -81,8 +82,15 @@ func (db *DB) Sleeping(ctx context.Context, scope tenet.Scope) ([]tenet.RecordID
 }
 
 // Uses implements store.Retention.
-func (db *DB) Uses(ctx context.Context, scope tenet.Scope, halfLife time.Duration, now time.Time) ([]store.Use, error) {
+func (db *DB) Uses(ctx context.Context, scope tenet.Scope, after tenet.RecordID, limit int, halfLife time.Duration, now time.Time) ([]store.Use, error) {
 	const op = "uses"
+	if limit < 0 {
+		return nil, invalid(op, "a negative limit")
+	}
+	most := int64(limit)
+	if limit == 0 {
+		most = -1 // SQLite's word for no limit
+	}
 	var out []store.Use
 	err := db.r.snapshot(ctx, func(c conn) error {
 		out = nil
@@ -90,8 +98,17 @@ func (db *DB) Uses(ctx context.Context, scope tenet.Scope, halfLife time.Duratio
 		if err != nil {
 			return err
 		}
-		rs, err := (subject{scope: scope}).records(ctx, c, `WHERE scope = ? AND added > 0 AND removed = 0 ORDER BY added, rowid`, p.id)
-		if err != nil {
+		var added, row int64
+		if after != "" {
+			if err := c.row(ctx, `SELECT added, rowid FROM records WHERE scope = ? AND id = ?`, []any{p.id, string(after)}, &added, &row); err == sql.ErrNoRows {
+				return absent(op, "record")
+			} else if err != nil {
+				return err
+			}
+		}
+		rs, err := (subject{scope: scope}).records(ctx, c, `WHERE scope = ?1 AND added > 0 AND removed = 0 AND added >= ?2 AND (added > ?2 OR rowid > ?3)
+			ORDER BY added, rowid LIMIT ?4`, p.id, added, row, most)
+		if err != nil || len(rs) == 0 {
 			return err
 		}
 		at := make(map[tenet.RecordID]*store.Use, len(rs))
@@ -100,7 +117,19 @@ func (db *DB) Uses(ctx context.Context, scope tenet.Scope, halfLife time.Duratio
 			out[i].Record = r
 			at[r.ID] = &out[i]
 		}
-		if err := c.each(ctx, `SELECT record, success, at FROM outcomes WHERE scope = ? ORDER BY seq`, []any{p.id}, func(rs *sql.Rows) error {
+		of, args := ``, []any{p.id}
+		if limit > 0 {
+			ids := make([]tenet.RecordID, len(rs))
+			for i, r := range rs {
+				ids[i] = r.ID
+			}
+			list, err := json.Marshal(ids)
+			if err != nil {
+				return err
+			}
+			of, args = ` AND record IN (SELECT value FROM json_each(?2))`, append(args, string(list))
+		}
+		if err := c.each(ctx, `SELECT record, success, at FROM outcomes WHERE scope = ?1`+of+` ORDER BY seq`, args, func(rs *sql.Rows) error {
 			var id tenet.RecordID
 			var success bool
 			var when int64
@@ -126,7 +155,7 @@ func (db *DB) Uses(ctx context.Context, scope tenet.Scope, halfLife time.Duratio
 			return err
 		}
 		return c.each(ctx, `SELECT record, dormant, pinned, low_since, served_at, max(seq) FROM retention INDEXED BY retention_record
-			WHERE scope = ? GROUP BY record`, []any{p.id}, func(rs *sql.Rows) error {
+			WHERE scope = ?1`+of+` GROUP BY record`, args, func(rs *sql.Rows) error {
 			var id tenet.RecordID
 			var dormant, pinned bool
 			var low, served, seq int64

@@ -156,14 +156,36 @@ func (o *Oracle) Sleeping(ctx context.Context, scope tenet.Scope) ([]tenet.Recor
 }
 
 // Uses implements store.Retention.
-func (o *Oracle) Uses(ctx context.Context, scope tenet.Scope, halfLife time.Duration, now time.Time) ([]store.Use, error) {
+func (o *Oracle) Uses(ctx context.Context, scope tenet.Scope, after tenet.RecordID, limit int, halfLife time.Duration, now time.Time) ([]store.Use, error) {
 	s, err := o.enter(ctx, "uses", scope)
 	defer o.mu.Unlock()
 	if err != nil {
 		return nil, err
 	}
+	if limit < 0 {
+		return nil, tenet.Errorf(tenet.Invalid, "uses", "a negative limit")
+	}
 	var out []store.Use
-	for _, rec := range s.where((*row).recallable) {
+	var from uint64
+	if after != "" {
+		r := s.find(after)
+		if r == nil {
+			return nil, tenet.Errorf(tenet.NotFound, "uses", "no such record")
+		}
+		from = r.textIn
+	}
+	passed := from == 0
+	all := s.where(func(r *row) bool {
+		if !passed {
+			passed = r.ID == after
+			return false
+		}
+		return r.recallable()
+	})
+	if limit > 0 {
+		all = all[:min(limit, len(all))]
+	}
+	for _, rec := range all {
 		u := store.Use{Record: rec}
 		for seq, t := range s.tallies {
 			if !slices.Contains(t.Records, rec.ID) {

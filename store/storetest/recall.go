@@ -24,6 +24,7 @@ var vectorClauses = []clause{
 var retentionClauses = []clause{
 	{"OutcomesAreCounted", outcomesAreCounted},
 	{"DormancyIsAStateNotADeletion", dormancyIsAState},
+	{"UsesComeInPages", usesComeInPages},
 	{"SweepsAreScheduledByScope", sweepsAreScheduled},
 	{"ServedTimesComeFromReceipts", servedTimesComeFromReceipts},
 }
@@ -198,7 +199,7 @@ func (r *rig) rest(at time.Time, rests ...gate.Rest) store.Applied {
 
 func (r *rig) uses(now time.Time) map[tenet.RecordID]store.Use {
 	r.Helper()
-	us, err := r.retention().Uses(ctx, r.scope, 90*24*time.Hour, now)
+	us, err := r.retention().Uses(ctx, r.scope, "", 0, 90*24*time.Hour, now)
 	must(r.TB, err)
 	out := map[tenet.RecordID]store.Use{}
 	for _, u := range us {
@@ -269,6 +270,51 @@ func dormancyIsAState(t testing.TB, b Backend) {
 	must(t, err)
 	same(t, "awake again", len(ids), 0)
 	r.verified()
+}
+
+func usesComeInPages(t testing.TB, b Backend) {
+	r := newRig(t, b, nil)
+	r.keep(r.fact("city", "Berlin"))
+	var ids []tenet.RecordID
+	for _, s := range []string{"tea", "coffee", "milk", "water", "wine"} {
+		ids = append(ids, r.keep(r.note("likes "+s)).Verdict.Record)
+	}
+	r.credit(r.now, true, ids[1], ids[3])
+	r.rest(r.now, gate.Rest{Record: ids[3], Dormant: true})
+	pages := func() (got []store.Use) {
+		after := tenet.RecordID("")
+		for {
+			us, err := r.retention().Uses(ctx, r.scope, after, 2, 90*24*time.Hour, r.now)
+			must(t, err)
+			if len(us) > 2 {
+				t.Errorf("a page of %d", len(us))
+			}
+			if got = append(got, us...); len(us) < 2 {
+				return got
+			}
+			after = us[1].Record.ID
+		}
+	}
+	all := func() []store.Use {
+		us, err := r.retention().Uses(ctx, r.scope, "", 0, 90*24*time.Hour, r.now)
+		must(t, err)
+		return us
+	}
+	same(t, "all", len(all()), 5)
+	same(t, "the pages", pages(), all())
+	d, err := r.g.Retract(gate.Change{By: r.app, Scope: r.scope, Target: r.record(ids[1]), ID: "away", At: r.now})
+	must(t, err)
+	r.apply(d)
+	same(t, "the pages without one", pages(), all())
+	us, err := r.retention().Uses(ctx, r.scope, ids[1], 2, time.Hour, r.now)
+	must(t, err)
+	if len(us) != 2 || us[0].Record.ID != ids[2] {
+		t.Errorf("after one that is not believed any more: %+v", us)
+	}
+	_, err = r.retention().Uses(ctx, r.scope, "nobody", 2, time.Hour, r.now)
+	wantKind(t, "after one that is not there", err, tenet.NotFound)
+	_, err = r.retention().Uses(ctx, r.scope, "", -1, time.Hour, r.now)
+	wantKind(t, "a negative limit", err, tenet.Invalid)
 }
 
 func sweepsAreScheduled(t testing.TB, b Backend) {
