@@ -33,6 +33,8 @@ const (
 	Revoke Kind = 12 // close what came from a tainted source and put back what it had pushed out
 	Bar    Kind = 13 // leave tombstones: statements that are not to be learned again
 	Erase  Kind = 14 // remove a selection with all that hangs on it; only store.Eraser applies it
+	Freeze Kind = 15 // a legal hold: nothing of the scope is erased and nothing expires
+	Thaw   Kind = 16 // the legal hold is lifted
 
 	Import Kind = 17 // nothing is written but the entry: an export was brought back, see Readmit
 
@@ -41,7 +43,7 @@ const (
 	Access Kind = 20 // an API key is made, gets a new secret or another expiry, or is revoked
 )
 
-var kindNames = [...]string{"", "admit", "refuse", "end", "retract", "stage", "settle", "expire", "deny", "stats", "dormancy", "ask", "revoke", "bar", "erase", Import: "import", Access: "access"}
+var kindNames = [...]string{"", "admit", "refuse", "end", "retract", "stage", "settle", "expire", "deny", "stats", "dormancy", "ask", "revoke", "bar", "erase", "freeze", "thaw", Import: "import", Access: "access"}
 
 func (k Kind) String() string {
 	if int(k) < len(kindNames) && kindNames[k] != "" {

@@ -32,7 +32,7 @@ type erasuresOut struct {
 
 // erasureRoutes are the calls that make things gone, and that look again.
 func (a *API) erasureRoutes() {
-	add(a, operation{id: "erase", method: "POST", path: "/erase", who: erasers, wait: true, also: []int{http.StatusNotFound},
+	add(a, operation{id: "erase", method: "POST", path: "/erase", who: erasers, wait: true, also: []int{http.StatusNotFound, http.StatusConflict},
 		summary: "Make something gone with all that hangs on it; a person for what is their own. It cannot be undone"},
 		func(ctx context.Context, c call, r *eraseAsked) (memory.Erasure, error) {
 			of, err := memory.Selected(r.Body.What, r.Body.Name)

@@ -110,6 +110,7 @@ func New(c Config) (*API, error) {
 	a.boundaryRoutes()
 	a.erasureRoutes()
 	a.portableRoutes()
+	a.legalHoldRoutes()
 	a.accountRoutes()
 	if err := a.serveDocument(); err != nil {
 		return nil, err

@@ -121,8 +121,11 @@ func (m *Memory) Run(ctx context.Context, every time.Duration) error {
 		}
 		if now := time.Now(); now.Sub(swept) >= sweepEvery { // retention is not urgent, and a sweep takes the write lock
 			swept = now
-			if _, err := m.Sweep(ctx); err != nil && ctx.Err() == nil {
+			switch s, err := m.Sweep(ctx); {
+			case err != nil && ctx.Err() == nil:
 				m.log.WarnContext(ctx, "sweep failed", "kind", tenet.KindOf(err).String())
+			case s.Frozen > 0:
+				m.log.InfoContext(ctx, "texts past their time stay because of legal holds", "texts", s.Frozen)
 			}
 			m.purge(ctx)
 			for more := true; more && ctx.Err() == nil; {
@@ -146,6 +149,7 @@ type Swept struct {
 	Messages int `json:"messages"` // of expired sessions, all consolidated
 	Texts    int `json:"texts"`    // of records past their retention
 	Held     int `json:"held"`     // texts of refused candidates that ran out
+	Frozen   int `json:"frozen"`   // texts past their time that stay because of a legal hold
 }
 
 // Sweep removes the messages of sessions past their TTL, up to what is
@@ -160,6 +164,11 @@ func (m *Memory) Sweep(ctx context.Context) (Swept, error) {
 	}
 	if s.Held, err = m.ageOut(ctx, now); err != nil {
 		return s, err
+	}
+	if f, ok := m.ledger.(store.Freezer); ok {
+		if s.Frozen, err = f.Overdue(ctx, now); err != nil {
+			return s, err
+		}
 	}
 	for {
 		due, err := m.ledger.Due(ctx, now, stretchSize)
@@ -180,11 +189,13 @@ func (m *Memory) Sweep(ctx context.Context) (Swept, error) {
 			if err != nil {
 				return s, err
 			}
-			if _, err := m.ledger.Apply(ctx, []gate.Decision{d}, nil); err != nil {
+			due = rest
+			if _, err := m.ledger.Apply(ctx, []gate.Decision{d}, nil); heldBack(err) {
+				continue // the hold was placed after the look
+			} else if err != nil {
 				return s, err
 			}
 			s.Texts += len(mine)
-			due = rest
 		}
 	}
 }

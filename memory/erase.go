@@ -100,7 +100,8 @@ func (l JournalLine) Signed(key ed25519.PublicKey) bool {
 // The rows are gone when it returns; the files are swept then or, when a reader
 // stands in the way, by Run: until then the erasure is pending. Errors: Invalid
 // for a selection that names not one thing, Denied, NotFound when nothing that is
-// kept matches, Unavailable without a store that erases, or while it is away.
+// kept matches, Conflict with code LEGAL_HOLD while a hold forbids it (a dry run
+// too), Unavailable without a store that erases, or while it is away.
 func (m *Memory) Erase(ctx context.Context, by tenet.Principal, scope tenet.Scope, e Erasing) (Erasure, error) {
 	const op = "erase"
 	if err := m.durable(op); err != nil {
@@ -117,7 +118,7 @@ func (m *Memory) Erase(ctx context.Context, by tenet.Principal, scope tenet.Scop
 	if err != nil {
 		return Erasure{}, err
 	}
-	if err := m.eraseSessions(ctx, scope, e); err != nil {
+	if err := m.eraseSessions(ctx, scope, e, d); err != nil {
 		return Erasure{}, err
 	}
 	o := store.EraseOptions{DryRun: e.DryRun}
@@ -168,26 +169,31 @@ func (m *Memory) apart() bool { return any(m.cfg.Ledger) != any(m.cfg.Sessions) 
 // eraseSessions is for a session tier in a database of its own. It goes first:
 // were the ledger first, a worker could learn from a log that is still there.
 // What it does not offer a dry run does not promise either.
-func (m *Memory) eraseSessions(ctx context.Context, scope tenet.Scope, e Erasing) error {
+func (m *Memory) eraseSessions(ctx context.Context, scope tenet.Scope, e Erasing, d gate.Decision) error {
 	if !m.apart() {
 		return nil
 	}
 	sessions, ok := m.cfg.Sessions.(store.SessionEraser)
+	one := e.Of.Session != "" && m.cfg.Deleter != nil
 	switch {
-	case !ok, e.Of.Tenant:
-	case e.DryRun && (e.Of.Subject || e.Of.Session != "" && m.cfg.Deleter != nil):
+	case !ok || !e.Of.Subject && !one:
+		return tenet.Errorf(tenet.Unavailable, "erase", "the session store erases subjects and sessions only: name one of them")
+	case e.DryRun:
 		return nil
-	case e.Of.Subject:
-		_, err := sessions.Erase(ctx, scope)
-		return err
-	case e.Of.Session != "" && m.cfg.Deleter != nil:
-		err := m.cfg.Deleter.DeleteSession(ctx, scope, e.Of.Session, m.now())
-		if tenet.KindOf(err) == tenet.NotFound {
-			err = nil
-		}
+	}
+	// A legal hold that only the ledger knows is found before anything goes.
+	if _, err := m.cfg.Eraser.Erase(ctx, d, store.EraseOptions{DryRun: true}); heldBack(err) {
 		return err
 	}
-	return tenet.Errorf(tenet.Unavailable, "erase", "the session store erases subjects and sessions only: name one of them")
+	if e.Of.Subject {
+		_, err := sessions.Erase(ctx, scope)
+		return err
+	}
+	err := m.cfg.Deleter.DeleteSession(ctx, scope, e.Of.Session, m.now())
+	if tenet.KindOf(err) == tenet.NotFound {
+		err = nil
+	}
+	return err
 }
 
 // ErasureState is how an erasure stands.

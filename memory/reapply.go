@@ -13,6 +13,7 @@ import (
 // Reapply carries out the erasures of a journal that the database knows nothing
 // of: those that a crash cut off before the commit, and those that are younger
 // than a backup that was restored. Call it before anything is served. A line
+// that is under a legal hold since waits for it to be lifted. A line
 // that this engine's key did not sign is Invalid, and nothing is carried out;
 // a last line without its end was never followed by a commit, and is passed
 // over.
@@ -49,17 +50,22 @@ func (m *Memory) Reapply(ctx context.Context, journal io.Reader) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	for i, id := range missing {
+	done := 0
+	for _, id := range missing {
 		d, err := m.gate.Again(id, lines[id].What, m.now())
 		if err != nil {
-			return i, err
+			return done, err
 		}
-		if _, err := m.cfg.Eraser.Again(ctx, d, lines[id].Journaled); err != nil {
-			return i, err
+		if _, err := m.cfg.Eraser.Again(ctx, d, lines[id].Journaled); heldBack(err) {
+			m.log.WarnContext(ctx, "an erasure that was begun waits for a legal hold to be lifted", "erasure", id)
+		} else if err != nil {
+			return done, err
+		} else {
+			done++
 		}
 	}
-	if len(missing) > 0 {
+	if done > 0 {
 		m.purge(ctx)
 	}
-	return len(missing), nil
+	return done, nil
 }

@@ -19,7 +19,8 @@ type Eraser interface {
 	//
 	// With DryRun everything is counted and undone. Journal, when given, is
 	// called with what a restore needs to erase it again, before the commit; its
-	// error undoes the erasure. An erasure whose id was used is Conflict.
+	// error undoes the erasure. An erasure whose id was used is Conflict; so, with
+	// code LEGAL_HOLD, is one that a legal hold of any scope it reaches forbids.
 	Erase(ctx context.Context, d gate.Decision, o EraseOptions) (Erased, error)
 	// Again erases what a journal names, in a database that an older backup
 	// brought back. d is the gate's Again of that line's id and kind; the zero
@@ -27,6 +28,7 @@ type Eraser interface {
 	// match only where this database's own erasures wrote them: their digests
 	// are keyed. Chains are plain surrogates and match whoever has them, so the
 	// caller verifies the line's signature first. Nothing that matches is no error.
+	// A legal hold that was placed after the line was written is Conflict.
 	Again(ctx context.Context, d gate.Decision, j Journaled) (Erased, error)
 	// Unknown returns those of the erasures that this database knows nothing of:
 	// they were begun and not carried out, or a backup is older than they are.

@@ -86,6 +86,9 @@ type reviewer interface {
 	Discard(ctx context.Context, id tenet.CandidateID, why string) error
 	Verify(context.Context) (store.Verification, error)
 	Erasures(ctx context.Context, limit int) ([]memory.ErasureState, error)
+	Freeze(ctx context.Context, why string) (tenet.AuditEntry, error)
+	Thaw(ctx context.Context, why string) (tenet.AuditEntry, error)
+	LegalHolds(ctx context.Context, after tenet.Scope, limit int) ([]memory.LegalHold, error)
 	Scopes(ctx context.Context, after tenet.Scope, limit int) ([]tenet.Scope, error)
 	pipeliner
 }

@@ -66,6 +66,7 @@ type grammar struct {
 	Outcome     outcomeCmd     `cmd:"" help:"Say how a use of recalled records turned out."`
 	Erase       eraseCmd       `cmd:"" help:"Make something gone with all that hangs on it. It cannot be undone."`
 	Erasure     erasureCmd     `cmd:"" help:"Look at erasures and check their receipts."`
+	LegalHold   legalHoldCmd   `cmd:"" help:"Keep a subject from being erased and from expiring."`
 	Backup      backupCmd      `cmd:"" help:"Copy the database file while it is in use."`
 	Restore     restoreCmd     `cmd:"" help:"Put a copy in the place of the database; later erasures are carried out again."`
 	Fsck        fsckCmd        `cmd:"" help:"Look at the whole database: chains, orphans, indexes. Nothing is repaired."`

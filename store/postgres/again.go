@@ -34,7 +34,7 @@ func (db *DB) Again(ctx context.Context, d gate.Decision, j store.Journaled) (st
 		if err := c.row(bg, `SELECT 1 FROM tenet.erasures WHERE id = $1`, []any{j.ID}, &one); !errors.Is(err, pgx.ErrNoRows) {
 			return err // it was carried out before the backup was made
 		}
-		e := &erasure{db: db, c: c, plan: d.Plan()}
+		e := &erasure{db: db, c: c, plan: d.Plan(), decided: j.At}
 		e.out = store.Erased{ID: j.ID, What: j.What, At: e.plan.At, Counts: map[string]int{}}
 		for _, name := range j.Chains {
 			l, err := e.byChain(name)
@@ -143,7 +143,7 @@ func (e *erasure) byChain(name string) (*ledger, error) {
 	if err != nil || scope.IsZero() {
 		return nil, err
 	}
-	return e.db.open(e.c, scope)
+	return e.open(scope)
 }
 
 // buryAgain leaves tombstones by their digests.

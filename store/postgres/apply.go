@@ -70,6 +70,7 @@ type ledger struct {
 	facts  uint64 // the entry that last changed a fact
 	staged int64  // how many candidates wait
 	tombs  int64  // how many tombstones there are
+	frozen int64  // the entry that placed the legal hold that stands
 	lastAt time.Time
 	hash   []byte
 
@@ -104,10 +105,10 @@ func (db *DB) lock(c conn, l *ledger) (bool, error) {
 	scope := l.scope
 	var wrapped []byte
 	var last, gone int64
-	err := c.row(bg, `SELECT s.scope, s.data_key, s.erased_at, h.text, h.stats, h.audit, h.sleep, h.facts, h.staged, h.tombs, h.last_at, h.hash
+	err := c.row(bg, `SELECT s.scope, s.data_key, s.erased_at, h.text, h.stats, h.audit, h.sleep, h.facts, h.staged, h.tombs, h.frozen, h.last_at, h.hash
 		FROM tenet.subjects s JOIN tenet.heads h ON h.scope = s.scope WHERE s.tenant = $1 AND s.kind = $2 AND s.external_id = $3 FOR UPDATE OF h`,
 		[]any{scope.Tenant(), int64(scope.Subject().Kind()), scope.Subject().ID()},
-		&l.id, &wrapped, &gone, &l.head.Text, &l.head.Stats, &l.head.Audit, &l.head.Sleep, &l.facts, &l.staged, &l.tombs, &last, &l.hash)
+		&l.id, &wrapped, &gone, &l.head.Text, &l.head.Stats, &l.head.Audit, &l.head.Sleep, &l.facts, &l.staged, &l.tombs, &l.frozen, &last, &l.hash)
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
 		return false, nil
@@ -124,8 +125,8 @@ func (l *ledger) save() error {
 	if l.head.Audit == l.wasAudit {
 		return nil // replays only
 	}
-	return l.c.exec(`UPDATE tenet.heads SET text = $1, stats = $2, audit = $3, sleep = $4, facts = $5, staged = $6, tombs = $7, last_at = $8, hash = $9 WHERE scope = $10`,
-		int64(l.head.Text), int64(l.head.Stats), int64(l.head.Audit), int64(l.head.Sleep), int64(l.facts), l.staged, l.tombs, column.Start(l.lastAt), l.hash, l.id)
+	return l.c.exec(`UPDATE tenet.heads SET text = $1, stats = $2, audit = $3, sleep = $4, facts = $5, staged = $6, tombs = $7, frozen = $8, last_at = $9, hash = $10 WHERE scope = $11`,
+		int64(l.head.Text), int64(l.head.Stats), int64(l.head.Audit), int64(l.head.Sleep), int64(l.facts), l.staged, l.tombs, l.frozen, column.Start(l.lastAt), l.hash, l.id)
 }
 
 // apply writes one decision, unless it was written before.

@@ -30,7 +30,7 @@ func (db *DB) AgedOut(ctx context.Context, now time.Time, limit int) ([]store.Ag
 		scope, seq, expires int64
 	}
 	var found []owned
-	if err := db.worker().each(ctx, `SELECT tenant, scope, seq, expires_at FROM tenet.held WHERE kept AND expires_at <= $1 ORDER BY scope, seq LIMIT $2`,
+	if err := db.worker().each(ctx, `SELECT tenant, scope, seq, expires_at FROM tenet.held WHERE kept AND expires_at <= $1`+warmOnly+` ORDER BY scope, seq LIMIT $2`,
 		[]any{column.End(now), limit}, func(rs pgx.Rows) error {
 			var o owned
 			err := rs.Scan(&o.tenant, &o.scope, &o.seq, &o.expires)

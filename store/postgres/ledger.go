@@ -300,7 +300,7 @@ func (db *DB) Due(ctx context.Context, now time.Time, limit int) ([]tenet.Record
 		return nil, invalid(op, "a negative limit")
 	}
 	out, err := db.gather(ctx, `SELECT tenant, scope, id FROM tenet.records
-		WHERE expires_at <= $1 AND expires_at < 9223372036854775807 AND NOT expired ORDER BY expires_at, id LIMIT $2`, column.End(now), limit)
+		WHERE expires_at <= $1 AND expires_at < 9223372036854775807 AND NOT expired`+warmOnly+` ORDER BY expires_at, id LIMIT $2`, column.End(now), limit)
 	return out, failure(op, err)
 }
 

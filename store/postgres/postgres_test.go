@@ -244,6 +244,8 @@ func tamper(t testing.TB, l store.Ledger, w storetest.Tampering) {
 		alter(`UPDATE tenet.chain SET action = 'altered' WHERE scope = $1 AND seq = $2`, s.id, int64(w.Seq))
 	case storetest.EntryDropped:
 		alter(`DELETE FROM tenet.chain WHERE scope = $1 AND seq = $2`, s.id, int64(w.Seq))
+	case storetest.HoldLifted:
+		alter(`UPDATE tenet.heads SET frozen = 0 WHERE scope = $1`, s.id)
 	case storetest.TombDropped:
 		alter(`DELETE FROM tenet.tombstones WHERE scope = $1`, s.id)
 	default:

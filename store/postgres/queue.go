@@ -163,7 +163,7 @@ func (db *DB) Sweep(ctx context.Context, now time.Time) (int, error) {
 	for {
 		var found []owned
 		if err := db.worker().each(ctx, `SELECT tenant, scope, sid FROM tenet.sessions WHERE expires_at <= $1 AND expires_at < 9223372036854775807
-			AND (scope, sid) > ($2, $3) ORDER BY scope, sid LIMIT $4`, []any{column.Start(now), after.scope, after.sid, swept}, func(rs pgx.Rows) error {
+			AND (scope, sid) > ($2, $3)`+warmOnly+` ORDER BY scope, sid LIMIT $4`, []any{column.Start(now), after.scope, after.sid, swept}, func(rs pgx.Rows) error {
 			var o owned
 			err := rs.Scan(&o.tenant, &o.scope, &o.sid)
 			found = append(found, o)
@@ -176,7 +176,7 @@ func (db *DB) Sweep(ctx context.Context, now time.Time) (int, error) {
 			if err := db.write(ctx, op, o.tenant, func(c conn) (err error) {
 				n, err = sweep(c, column.Start(now), o.scope, o.sid)
 				return err
-			}); err != nil {
+			}); err != nil && tenet.KindOf(err) != tenet.Conflict { // a legal hold was placed meanwhile
 				return gone, err
 			}
 			gone += int(n)
@@ -187,7 +187,7 @@ func (db *DB) Sweep(ctx context.Context, now time.Time) (int, error) {
 		}
 	}
 	var tenants []string
-	if err := db.worker().each(ctx, `SELECT DISTINCT tenant FROM tenet.blobs WHERE expires_at <= $1 AND expires_at < 9223372036854775807`,
+	if err := db.worker().each(ctx, `SELECT DISTINCT tenant FROM tenet.blobs WHERE expires_at <= $1 AND expires_at < 9223372036854775807`+warmOnly,
 		[]any{column.Start(now)}, func(rs pgx.Rows) error {
 			var t string
 			err := rs.Scan(&t)
@@ -198,7 +198,7 @@ func (db *DB) Sweep(ctx context.Context, now time.Time) (int, error) {
 	}
 	for _, t := range tenants {
 		if err := db.write(ctx, op, t, func(c conn) error {
-			return c.exec(`DELETE FROM tenet.blobs WHERE expires_at <= $1 AND expires_at < 9223372036854775807`, column.Start(now))
+			return c.exec(`DELETE FROM tenet.blobs WHERE expires_at <= $1 AND expires_at < 9223372036854775807`+warmOnly, column.Start(now))
 		}); err != nil {
 			return gone, err
 		}
@@ -208,6 +208,9 @@ func (db *DB) Sweep(ctx context.Context, now time.Time) (int, error) {
 
 // sweep ends one session, or empties it when all of it is consolidated.
 func sweep(c conn, now, scope, sid int64) (gone int64, err error) {
+	if err := (subject{id: scope}).warm(c, "sweep"); err != nil {
+		return 0, err
+	}
 	var ended, due, length, cursor, tries int64
 	err = c.row(bg, `SELECT ended_at, due_at, length, consolidated, attempts FROM tenet.sessions
 		WHERE scope = $1 AND sid = $2 AND expires_at <= $3 AND expires_at < 9223372036854775807 FOR UPDATE`, []any{scope, sid, now}, &ended, &due, &length, &cursor, &tries)

@@ -82,6 +82,9 @@ func (db *DB) Remove(ctx context.Context, scope tenet.Scope, thread string, ids 
 		if err != nil || tid == 0 {
 			return err
 		}
+		if err := s.warm(c, op); err != nil {
+			return err
+		}
 		if n, err = c.affect(`DELETE FROM tenet.blobs WHERE scope = $1 AND tid = $2 AND id = ANY($3)`, s.id, tid, ids); err != nil {
 			return err
 		}

@@ -172,6 +172,9 @@ func (db *DB) Drop(ctx context.Context, scope tenet.Scope, thread string) (int, 
 		if err != nil || tid == 0 {
 			return err
 		}
+		if err := s.warm(c, op); err != nil {
+			return err
+		}
 		if n, err = c.affect(`DELETE FROM tenet.blobs WHERE scope = $1 AND tid = $2`, s.id, tid); err != nil {
 			return err
 		}

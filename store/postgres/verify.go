@@ -324,6 +324,7 @@ func (v *verifier) chain() error {
 	var prev []byte
 	var last time.Time
 	var next, text, facts uint64 = 1, 0, 0
+	var frozen uint64
 	var stats, sleep uint64
 	// A subject that came back goes on where its namesake ended.
 	if err := v.c.row(v.ctx, `SELECT base FROM tenet.heads WHERE scope = $1`, []any{v.id}, &text); err != nil && !errors.Is(err, pgx.ErrNoRows) {
@@ -348,6 +349,12 @@ func (v *verifier) chain() error {
 		did := w.did() | left.Did
 		if e.Action == gate.Erase.String() {
 			did |= store.DidText | store.DidFact // every index is built anew
+		}
+		switch e.Action {
+		case gate.Freeze.String():
+			frozen = e.Seq
+		case gate.Thaw.String():
+			frozen = 0
 		}
 		if did&store.DidText != 0 {
 			text++
@@ -397,10 +404,10 @@ func (v *verifier) chain() error {
 		v.find(seq, "rows that no entry of the chain wrote")
 	}
 	var h store.Head
-	var factsAt, lastAt, staged, tombs int64
+	var factsAt, lastAt, staged, tombs, frozenAt int64
 	var hash []byte
-	err = v.c.row(v.ctx, `SELECT text, stats, audit, sleep, facts, last_at, hash, staged - (SELECT count(*) FROM tenet.staged WHERE scope = $1), tombs - (SELECT count(*) FROM tenet.tombstones WHERE scope = $1) FROM tenet.heads WHERE scope = $1`,
-		[]any{v.id}, &h.Text, &h.Stats, &h.Audit, &h.Sleep, &factsAt, &lastAt, &hash, &staged, &tombs)
+	err = v.c.row(v.ctx, `SELECT text, stats, audit, sleep, facts, last_at, hash, staged - (SELECT count(*) FROM tenet.staged WHERE scope = $1), tombs - (SELECT count(*) FROM tenet.tombstones WHERE scope = $1), frozen FROM tenet.heads WHERE scope = $1`,
+		[]any{v.id}, &h.Text, &h.Stats, &h.Audit, &h.Sleep, &factsAt, &lastAt, &hash, &staged, &tombs, &frozenAt)
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
 		v.find(next, "the scope's head is missing")
@@ -410,6 +417,8 @@ func (v *verifier) chain() error {
 		v.find(next, "the end of the chain is missing")
 	case h.Text != text || h.Stats != stats || h.Sleep != sleep || uint64(factsAt) != facts:
 		v.find(next, "the scope's head was altered")
+	case uint64(frozenAt) != frozen:
+		v.find(next, "the legal hold is not the one that was placed")
 	case tombs != 0:
 		v.find(next, "the tombstones are not those that were left")
 	case staged != 0:

@@ -106,6 +106,8 @@ func (r reply) verdict(op, what string) error {
 		return conflict(op, r.str(1))
 	case "invalid":
 		return invalid(op, r.str(1))
+	case "frozen":
+		return store.HeldBack(op)
 	case "effect":
 		return &tenet.Error{Kind: tenet.Conflict, Op: op, Code: store.CodeEffectPayload, Reason: "the key was claimed with another payload"}
 	case "payload":

@@ -100,6 +100,9 @@ func (db *DB) Erase(ctx context.Context, scope tenet.Scope) (int, error) {
 	gone := 0
 	for {
 		r, err := db.run(ctx, op, "erase", p.tag, p.u, erased)
+		if err == nil && r.word() == "frozen" {
+			err = store.HeldBack(op)
+		}
 		if err != nil {
 			return gone, err
 		}

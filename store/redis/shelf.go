@@ -73,6 +73,9 @@ func (db *DB) Remove(ctx context.Context, scope tenet.Scope, thread string, ids 
 		return 0, err
 	}
 	r, err := db.run(ctx, op, "remove", p.tag, append([]any{p.u, db.thread(p, thread), len(ids)}, texts(ids)...)...)
+	if err == nil {
+		err = r.verdict(op, "thread")
+	}
 	return int(r.num(1)), err
 }
 

@@ -98,5 +98,8 @@ func (db *DB) Drop(ctx context.Context, scope tenet.Scope, thread string) (int, 
 		return 0, err
 	}
 	r, err := db.run(ctx, op, "drop", p.tag, p.u, db.thread(p, thread))
+	if err == nil {
+		err = r.verdict(op, "thread")
+	}
 	return int(r.num(1)), err
 }

@@ -69,6 +69,7 @@ type ledger struct {
 	facts  uint64 // the entry that last changed a fact
 	staged int64  // how many candidates wait
 	tombs  int64  // how many tombstones there are
+	frozen int64  // the entry that placed the legal hold that stands
 	lastAt time.Time
 	hash   []byte
 
@@ -83,10 +84,10 @@ func (db *DB) open(c conn, scope tenet.Scope) (*ledger, error) {
 	l := &ledger{subject: subject{scope: scope, master: db.master}, db: db, c: c}
 	var wrapped []byte
 	var last, gone int64
-	err := c.row(bg, `SELECT s.scope, s.data_key, s.erased_at, h.text, h.stats, h.audit, h.sleep, h.facts, h.staged, h.tombs, h.last_at, h.hash
+	err := c.row(bg, `SELECT s.scope, s.data_key, s.erased_at, h.text, h.stats, h.audit, h.sleep, h.facts, h.staged, h.tombs, h.frozen, h.last_at, h.hash
 		FROM subjects s JOIN heads h ON h.scope = s.scope WHERE s.tenant = ? AND s.kind = ? AND s.external_id = ?`,
 		[]any{scope.Tenant(), int64(scope.Subject().Kind()), scope.Subject().ID()},
-		&l.id, &wrapped, &gone, &l.head.Text, &l.head.Stats, &l.head.Audit, &l.head.Sleep, &l.facts, &l.staged, &l.tombs, &last, &l.hash)
+		&l.id, &wrapped, &gone, &l.head.Text, &l.head.Stats, &l.head.Audit, &l.head.Sleep, &l.facts, &l.staged, &l.tombs, &l.frozen, &last, &l.hash)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
 		var base int64
@@ -107,8 +108,8 @@ func (l *ledger) save() error {
 	if l.head.Audit == l.wasAudit {
 		return nil // replays only
 	}
-	return l.c.exec(`UPDATE heads SET text = ?, stats = ?, audit = ?, sleep = ?, facts = ?, staged = ?, tombs = ?, last_at = ?, hash = ? WHERE scope = ?`,
-		int64(l.head.Text), int64(l.head.Stats), int64(l.head.Audit), int64(l.head.Sleep), int64(l.facts), l.staged, l.tombs, column.Start(l.lastAt), l.hash, l.id)
+	return l.c.exec(`UPDATE heads SET text = ?, stats = ?, audit = ?, sleep = ?, facts = ?, staged = ?, tombs = ?, frozen = ?, last_at = ?, hash = ? WHERE scope = ?`,
+		int64(l.head.Text), int64(l.head.Stats), int64(l.head.Audit), int64(l.head.Sleep), int64(l.facts), l.staged, l.tombs, l.frozen, column.Start(l.lastAt), l.hash, l.id)
 }
 
 // apply writes one decision, unless it was written before.

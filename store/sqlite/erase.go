@@ -74,6 +74,8 @@ type erasure struct {
 	c    conn
 	plan gate.Plan
 	out  store.Erased
+	// decided is when what is carried out again was decided; else zero.
+	decided time.Time
 }
 
 func (e *erasure) run() error {
@@ -101,7 +103,7 @@ func (e *erasure) run() error {
 			continue
 		}
 		found = true
-		l, err := e.db.open(e.c, scope)
+		l, err := e.open(scope)
 		if err != nil {
 			return err
 		}
@@ -138,6 +140,24 @@ func (e *erasure) tenant(name string) (out []tenet.Scope, err error) {
 		return err
 	})
 	return out, err
+}
+
+// open locks a scope to erase from it. One legal hold stops the whole erasure;
+// not one that carries out again what was decided after the hold was placed:
+// the hold was lifted in between, and an older backup brought it back.
+func (e *erasure) open(scope tenet.Scope) (*ledger, error) {
+	l, err := e.db.open(e.c, scope)
+	if err != nil || l.frozen == 0 {
+		return l, err
+	}
+	var at int64
+	if err := e.c.row(bg, `SELECT at FROM chain WHERE scope = ? AND seq = ?`, []any{l.id, l.frozen}, &at); err != nil {
+		return nil, err
+	}
+	if column.From(at).Before(e.decided) {
+		return l, nil
+	}
+	return nil, store.HeldBack("erase")
 }
 
 // whole removes a subject: its rows, its name, its data key, and what it left
@@ -218,7 +238,7 @@ func (e *erasure) elsewhere(scope tenet.Scope) error {
 		if other.IsZero() || other == scope {
 			continue
 		}
-		l, err := e.db.open(e.c, other)
+		l, err := e.open(other)
 		if err != nil {
 			return err
 		}

@@ -27,7 +27,7 @@ func (db *DB) AgedOut(ctx context.Context, now time.Time, limit int) ([]store.Ag
 	var out []store.AgedOut
 	err := db.r.each(ctx, `SELECT s.tenant, s.kind, s.external_id, t.ref, h.expires_at
 		FROM held h INDEXED BY held_due JOIN subjects s ON s.scope = h.scope JOIN trail t ON t.scope = h.scope AND t.seq = h.seq
-		WHERE h.sealed IS NOT NULL AND h.expires_at <= ? ORDER BY h.scope, h.seq LIMIT ?`, []any{column.End(now), limit}, func(rs *sql.Rows) error {
+		WHERE h.sealed IS NOT NULL AND h.expires_at <= ? AND NOT EXISTS (SELECT 1 FROM heads x WHERE x.scope = h.scope AND x.frozen > 0) ORDER BY h.scope, h.seq LIMIT ?`, []any{column.End(now), limit}, func(rs *sql.Rows) error {
 		var a store.AgedOut
 		var tenant, id string
 		var kind, expires int64

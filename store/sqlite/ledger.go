@@ -293,7 +293,7 @@ func (db *DB) Due(ctx context.Context, now time.Time, limit int) ([]tenet.Record
 		out = nil
 		var due []owned
 		if err := c.each(ctx, `SELECT scope, id FROM records INDEXED BY records_due
-			WHERE expires_at <= ? AND expires_at < 9223372036854775807 AND expired = 0 ORDER BY expires_at, id LIMIT ?`,
+			WHERE expires_at <= ? AND expires_at < 9223372036854775807 AND expired = 0`+warmOnly+` ORDER BY expires_at, id LIMIT ?`,
 			[]any{column.End(now), limit}, func(rs *sql.Rows) error {
 				var o owned
 				err := rs.Scan(&o.scope, &o.id)

@@ -176,7 +176,7 @@ func (db *DB) Sweep(ctx context.Context, now time.Time) (int, error) {
 		after = next
 	}
 	return gone, db.write(ctx, op, func(c conn) error {
-		return c.exec(`DELETE FROM blobs WHERE expires_at <= ? AND expires_at < 9223372036854775807`, column.Start(now))
+		return c.exec(`DELETE FROM blobs WHERE expires_at <= ? AND expires_at < 9223372036854775807`+warmOnly, column.Start(now))
 	})
 }
 
@@ -188,7 +188,7 @@ func sweep(c conn, now, after int64) (gone, last int64, seen int, err error) {
 	}
 	var rows []row
 	if err := c.each(bg, `SELECT sid, scope, ended_at, due_at, length, consolidated, attempts, EXISTS (SELECT 1 FROM proposals p WHERE p.sid = s.sid)
-		FROM sessions s INDEXED BY sessions_expire WHERE expires_at <= ? AND expires_at < 9223372036854775807 AND sid > ? ORDER BY sid LIMIT ?`,
+		FROM sessions s INDEXED BY sessions_expire WHERE expires_at <= ? AND expires_at < 9223372036854775807 AND sid > ?`+warmOnly+` ORDER BY sid LIMIT ?`,
 		[]any{now, after, swept}, func(rs *sql.Rows) error {
 			var r row
 			err := rs.Scan(&r.sid, &r.scope, &r.ended, &r.due, &r.length, &r.cursor, &r.attempts, &r.proposals)

@@ -78,6 +78,9 @@ func (w *writing) write(p gate.Plan) error {
 	if err := w.access(p.Key, p.Change); err != nil {
 		return err
 	}
+	if err := w.freeze(p); err != nil {
+		return err
+	}
 	if err := w.expire(p.Expire); err != nil {
 		return err
 	}

@@ -204,6 +204,9 @@ func (db *DB) DeleteSession(ctx context.Context, scope tenet.Scope, id tenet.Ses
 		if err != nil {
 			return err
 		}
+		if err := r.warm(c, op); err != nil {
+			return err
+		}
 		for _, table := range []string{"messages", "proposals", "receipts", "checkpoints", "effects", "holds"} {
 			if err := c.exec(`DELETE FROM `+table+` WHERE sid = ?`, r.sid); err != nil {
 				return err

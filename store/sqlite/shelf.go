@@ -87,6 +87,9 @@ func (db *DB) Remove(ctx context.Context, scope tenet.Scope, thread string, ids 
 		if err != nil || tid == 0 {
 			return err
 		}
+		if err := s.warm(c, op); err != nil {
+			return err
+		}
 		for _, id := range ids {
 			one, err := c.affect(`DELETE FROM blobs WHERE tid = ? AND id = ?`, tid, id)
 			if err != nil {

@@ -86,6 +86,8 @@ func tamper(t testing.TB, l store.Ledger, w storetest.Tampering) {
 		raw(`UPDATE chain SET action = 'altered' WHERE scope = ? AND seq = ?`, s.id, int64(w.Seq))
 	case storetest.EntryDropped:
 		raw(`DELETE FROM chain WHERE scope = ? AND seq = ?`, s.id, int64(w.Seq))
+	case storetest.HoldLifted:
+		raw(`UPDATE heads SET frozen = 0 WHERE scope = ?`, s.id)
 	case storetest.TombDropped:
 		raw(`DELETE FROM tombstones WHERE scope = ?`, s.id)
 	default:

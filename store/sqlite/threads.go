@@ -165,6 +165,9 @@ func (db *DB) Drop(ctx context.Context, scope tenet.Scope, thread string) (int, 
 		if err != nil || tid == 0 {
 			return err
 		}
+		if err := s.warm(c, op); err != nil {
+			return err
+		}
 		if n, err = c.affect(`DELETE FROM blobs WHERE tid = ?`, tid); err != nil {
 			return err
 		}

@@ -22,6 +22,9 @@ type Erasable interface {
 	store.Retention
 	store.Governor
 	store.Eraser
+	store.Freezer
+	store.Deleter
+	store.Shelf
 }
 
 type eraseClause struct {
@@ -45,6 +48,9 @@ var eraseClauses = []eraseClause{
 	{"AJournalErasesAgain", aJournalErasesAgain},
 	{"AJournalErasesATenantAgain", aJournalErasesATenantAgain},
 	{"OnlyTheGateErasesAgain", onlyTheGateErasesAgain},
+	{"ALegalHoldKeepsEverything", aLegalHoldKeepsEverything},
+	{"ALegalHoldInAnotherScopeStopsTheErasure", aLegalHoldElsewhere},
+	{"AnErasureIsCarriedOutAgainPastAnOlderHold", anErasureAgainPastAnOlderHold},
 }
 
 // RunErasure checks store.Eraser on a database. dump reads its rows past the

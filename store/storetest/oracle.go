@@ -59,6 +59,7 @@ type durable struct {
 	chain    []tenet.AuditEntry
 	tombs    []tomb
 	aged     map[tenet.CandidateID]uint64 // by the entry that dropped the text
+	frozen   uint64                       // the entry that placed the legal hold that stands
 }
 
 // A row is one record as it was written; only Known.To, Closed and
@@ -310,6 +311,16 @@ func (d *durable) write(p gate.Plan, seq uint64, at time.Time) error {
 		}
 		d.holds[i].state = s.State
 		d.settled[seq] = *s
+	}
+	switch {
+	case p.Kind == gate.Expire && d.frozen != 0:
+		return store.HeldBack("apply")
+	case p.Kind == gate.Freeze && d.frozen != 0, p.Kind == gate.Thaw && d.frozen == 0:
+		return tenet.Errorf(tenet.Conflict, "apply", "the legal hold stands as asked already")
+	case p.Kind == gate.Freeze:
+		d.frozen = seq
+	case p.Kind == gate.Thaw:
+		d.frozen = 0
 	}
 	if err := d.bury(p, seq, at); err != nil {
 		return err

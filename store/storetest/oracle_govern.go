@@ -112,7 +112,7 @@ func (o *Oracle) AgedOut(ctx context.Context, now time.Time, limit int) ([]store
 	var out []store.AgedOut
 	for scope, s := range o.scopes {
 		for _, h := range s.holds {
-			if h.sealed != nil && !h.expires.After(now) && len(out) < limit {
+			if s.frozen == 0 && h.sealed != nil && !h.expires.After(now) && len(out) < limit {
 				out = append(out, store.AgedOut{Scope: scope, Aged: gate.Aged{Candidate: h.candidate, ExpiresAt: h.expires}})
 			}
 		}

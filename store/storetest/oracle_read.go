@@ -292,14 +292,18 @@ func (o *Oracle) Due(ctx context.Context, now time.Time, limit int) ([]tenet.Rec
 	}
 	var out []tenet.Record
 	for _, s := range o.scopes {
-		out = append(out, s.where(func(r *row) bool {
-			return !r.Expired && !r.ExpiresAt.IsZero() && !r.ExpiresAt.After(now)
-		})...)
+		if s.frozen == 0 {
+			out = append(out, s.due(now)...)
+		}
 	}
 	slices.SortFunc(out, func(a, b tenet.Record) int {
 		return cmp.Or(a.ExpiresAt.Compare(b.ExpiresAt), cmp.Compare(a.ID, b.ID))
 	})
 	return out[:min(limit, len(out))], nil
+}
+
+func (d *durable) due(now time.Time) []tenet.Record {
+	return d.where(func(r *row) bool { return !r.Expired && !r.ExpiresAt.IsZero() && !r.ExpiresAt.After(now) })
 }
 
 // Verify implements store.Trail.
@@ -332,6 +336,18 @@ func (d *durable) check() (bad uint64, why string) {
 	}
 	if d.head.Audit != uint64(len(d.chain)) {
 		return uint64(len(d.chain)) + 1, "the end of the chain is missing"
+	}
+	frozen := uint64(0)
+	for _, e := range d.chain {
+		switch e.Action {
+		case gate.Freeze.String():
+			frozen = e.Seq
+		case gate.Thaw.String():
+			frozen = 0
+		}
+	}
+	if frozen != d.frozen {
+		return uint64(len(d.chain)) + 1, "the legal hold is not the one that was placed"
 	}
 	for _, r := range d.rows {
 		switch n := uint64(len(d.chain)); {

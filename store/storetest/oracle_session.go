@@ -311,7 +311,7 @@ func (o *Oracle) Sweep(ctx context.Context, now time.Time) (int, error) {
 	gone := 0
 	for _, s := range o.scopes {
 		for _, c := range s.conversations {
-			if c.TTL == 0 || c.LastAt.Add(c.TTL).After(now) {
+			if s.frozen != 0 || c.TTL == 0 || c.LastAt.Add(c.TTL).After(now) {
 				continue
 			}
 			if c.EndedAt.IsZero() {
@@ -438,6 +438,9 @@ func (o *Oracle) Drop(ctx context.Context, scope tenet.Scope, thread string) (in
 		return 0, err
 	}
 	n := len(s.threads[thread])
+	if s.frozen != 0 && n > 0 {
+		return 0, store.HeldBack("drop")
+	}
 	delete(s.threads, thread)
 	return n, nil
 }

@@ -76,6 +76,9 @@ func (o *Oracle) Remove(ctx context.Context, scope tenet.Scope, thread string, i
 		return 0, err
 	}
 	had := len(s.threads[thread])
+	if s.frozen != 0 && had > 0 {
+		return 0, store.HeldBack("remove")
+	}
 	left := slices.DeleteFunc(slices.Clone(s.threads[thread]), func(b tenet.Blob) bool { return slices.Contains(ids, b.ID) })
 	if s.threads[thread] = left; len(left) == 0 {
 		delete(s.threads, thread)

@@ -48,6 +48,8 @@ func TamperOracle(t testing.TB, l store.Ledger, w Tampering) {
 		s.chain = slices.Delete(s.chain, int(w.Seq-1), int(w.Seq))
 	case TombDropped:
 		s.tombs = nil
+	case HoldLifted:
+		s.frozen = 0
 	default:
 		t.Fatalf("no way to do %q", w.Damage)
 	}

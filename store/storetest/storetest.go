@@ -52,6 +52,7 @@ const (
 	EntryAltered   Damage = "entry altered"   // set the action or rule set of entry Seq to something else
 	EntryDropped   Damage = "entry dropped"   // delete entry Seq
 	TombDropped    Damage = "tomb dropped"    // delete every tombstone
+	HoldLifted     Damage = "hold lifted"     // make the scope's legal hold end without an entry
 )
 
 // Tampering names what to alter. Record, Candidate and Seq name existing
@@ -88,6 +89,7 @@ func Run(t *testing.T, b Backend) {
 	}
 	run("Ledger", b.Ledger != nil, ledgerClauses)
 	run("Governor", b.claims(func(l store.Ledger) bool { _, ok := l.(store.Governor); return ok }, t), boundaryClauses)
+	run("Freezer", b.claims(func(l store.Ledger) bool { _, ok := l.(store.Freezer); return ok }, t), freezeClauses)
 	run("Vectors", b.claims(func(l store.Ledger) bool { _, ok := l.(store.Vectors); return ok }, t), vectorClauses)
 	run("Retention", b.claims(func(l store.Ledger) bool { _, ok := l.(store.Retention); return ok }, t), retentionClauses)
 	run("Archive", b.claims(func(l store.Ledger) bool { _, ok := l.(store.Archive); return ok }, t), archiveClauses)

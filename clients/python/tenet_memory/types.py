@@ -369,6 +369,15 @@ class Found(_Found, total=False):
     time: "Range"
 
 
+class Frozen(TypedDict):
+    by: str
+    overdue: int
+    scope: "Scope"
+    seq: int
+    since: str
+    why: str
+
+
 _Ground = TypedDict("_Ground", {"answer": str, "code": str, "n": int})
 
 
@@ -478,6 +487,14 @@ class KeyOut(TypedDict):
     secret: str
 
 
+class LegalHoldAskedBody(TypedDict):
+    why: str
+
+
+class LegalHoldOut(TypedDict):
+    entry: "AuditEntry"
+
+
 _MemoryCommandBody = TypedDict("_MemoryCommandBody", {"command": Literal["view", "create", "str_replace", "insert", "delete", "rename"]})
 
 
@@ -577,6 +594,13 @@ _PageDocument = TypedDict("_PageDocument", {"items": Optional[List["Document"]]}
 
 
 class PageDocument(_PageDocument, total=False):
+    next: str
+
+
+_PageFrozen = TypedDict("_PageFrozen", {"items": Optional[List["Frozen"]]})
+
+
+class PageFrozen(_PageFrozen, total=False):
     next: str
 
 

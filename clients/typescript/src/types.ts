@@ -417,6 +417,15 @@ export interface Found {
   time?: Range;
 }
 
+export interface Frozen {
+  by: string;
+  overdue: number;
+  scope: Scope;
+  seq: number;
+  since: string;
+  why: string;
+}
+
 export interface Ground {
   answer: string;
   code: string;
@@ -536,6 +545,15 @@ export interface KeyOut {
   secret: string;
 }
 
+export interface LegalHoldAskedBody {
+  /** for the audit entry and the list of holds; no memory text */
+  why: string;
+}
+
+export interface LegalHoldOut {
+  entry: AuditEntry;
+}
+
 export interface MemoryCommandBody {
   command: "view" | "create" | "str_replace" | "insert" | "delete" | "rename";
   /** the digest that the file must have, or none; 409 otherwise */
@@ -637,6 +655,12 @@ export interface PageCheckpoint {
 
 export interface PageDocument {
   items: Document[] | null;
+  /** pass it as cursor for what follows; absent at the end */
+  next?: string;
+}
+
+export interface PageFrozen {
+  items: Frozen[] | null;
   /** pass it as cursor for what follows; absent at the end */
   next?: string;
 }

@@ -1,6 +1,7 @@
 -- The hash stays as a spent id. The fence moves, so that a worker that
 -- consolidates it now can't acknowledge.
 local at = arg()
+if frozen(u) then return {'frozen'} end
 if dry then return {'ok', t.v} end
 forget_log(s, u)
 forget_receipts(s, t)

@@ -2,6 +2,7 @@
 -- none are left, the subject with its data key. Replies how many sessions went,
 -- and whether there is more.
 local u, some = arg(), tonumber(arg())
+if frozen(u) then return {'frozen'} end
 local gone = 0
 for _, s in ipairs(call('SRANDMEMBER', key('x', u), some)) do
   local t = load(s)

@@ -28,6 +28,9 @@ end
 -- The subject's wrapped data key, with which what follows was sealed.
 local function owner(u) return call('HMGET', key('u', u), 'k', 'i') end
 
+-- Whether the subject is under a legal hold.
+local function frozen(u) return call('HEXISTS', key('u', u), 'z') == 1 end
+
 local function waits(s, t)
   return tonumber(t.len) > tonumber(t.con) or call('EXISTS', key('p', s)) == 1
 end
@@ -83,14 +86,14 @@ end
 -- Versions of a thread are kept three times over: by id with what they hold (n,
 -- parent, print, data, meta, made, expires), in the order in which they came,
 -- and by the bytes of their ids.
-local function shelve(s, id, rest)
+local function shelve(u, s, id, rest)
   local newest = call('ZREVRANGE', key('to', s), 0, 0, 'WITHSCORES')
   local n = tonumber(newest[2] or '0') + 1
   table.insert(rest, 1, string.format('%.0f', n))
   call('HSET', key('t', s), id, cmsgpack.pack(rest))
   call('ZADD', key('to', s), n, id)
   call('ZADD', key('tl', s), 0, id)
-  if rest[7] ~= '' then call('ZADD', versions, rest[7], s .. id) else call('ZREM', versions, s .. id) end
+  if rest[7] ~= '' and not frozen(u) then call('ZADD', versions, rest[7], s .. id) else call('ZREM', versions, s .. id) end
 end
 
 local function unshelve(s, id)

@@ -8,7 +8,7 @@ end
 if strict == '1' and (call('ZREVRANGE', key('to', s), 0, 0)[1] or '') ~= parent then
   return {'conflict', 'the parent is not the newest version'}
 end
-shelve(s, id, {parent, print, data, meta, made, till})
+shelve(u, s, id, {parent, print, data, meta, made, till})
 call('HSETNX', key('y', u), s, name)
 record()
 return {'ok'}

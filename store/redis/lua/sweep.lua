@@ -5,6 +5,7 @@ local at = call('ZSCORE', expiring, s)
 if not at or tonumber(at) > tonumber(now) then return {0, 0} end -- it grew meanwhile
 local t = load(s)
 if not t then call('ZREM', expiring, s) return {0, 0} end
+if frozen(t.u) then return {0, 1} end
 if waits(s, t) then
   if t.due == '' and tonumber(t.att) > 0 then return {0, 1} end -- parked
   if t.ea == '' then t.ea = now end
