@@ -54,6 +54,7 @@ const (
 	ClosedRetracted  Closing = "retracted"  // it never was: we were wrong
 	ClosedSplit      Closing = "split"      // a backdated statement cut it; fragments remain
 	ClosedRevoked    Closing = "revoked"    // taken back with its tainted origin
+	ClosedExpired    Closing = "expired"    // its retention ran out, and its text is gone
 )
 
 // Confirmation is the write contract's confirmation status.

@@ -63,6 +63,7 @@ type rulebook struct {
 	rules   []Rule
 	limits  Limits
 	rates   Rates
+	windows []Window
 	ruleset string
 
 	keys        func(string) (KeySpec, bool)
@@ -84,6 +85,9 @@ type KeySpec struct {
 	// Revalidate is how long after it was last stated a value should be asked
 	// about again; zero: by its label, see Revalidate.
 	Revalidate time.Duration
+	// Keep is how long after it was said a fact's text is kept; zero: as the
+	// windows of its tier say.
+	Keep time.Duration
 }
 
 // WithKeys gives the gate a key registry. What the registry says of a key
@@ -101,6 +105,9 @@ func New(rules []Rule, opts ...Option) *Gate {
 	}
 	h := sha256.New()
 	fmt.Fprintf(h, "%s %+v %+v %q\n", floorVersion, g.limits, g.rates, g.keysVersion)
+	if len(g.windows) > 0 {
+		fmt.Fprintf(h, "%+v\n", g.windows)
+	}
 	for _, r := range rules {
 		fmt.Fprintln(h, r.Version())
 	}
@@ -206,7 +213,8 @@ type Case struct {
 	// Replaces is a believed record whose place a note, or a value of a key with
 	// several, takes; nil: none. One of a higher label is not touched.
 	Replaces *tenet.Record
-	// ExpiresAt is when the record's raw text is to be dropped; zero: never.
+	// ExpiresAt is when the record's raw text is to be dropped, unless a window
+	// of the gate says; zero: never.
 	ExpiresAt time.Time
 	// Objections are a classifier's: each asks that the candidate be held.
 	// They can do nothing else.

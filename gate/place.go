@@ -76,8 +76,9 @@ func (g *rulebook) place(c Case, label tenet.Label, origins []tenet.Origin, p *P
 		ID: tenet.RecordID(cand.ID), Scope: cand.Scope, Tier: cand.Tier, Key: cand.Key, Value: cand.Value, Text: cand.Text,
 		Label: label, Origins: origins, Session: origins[0].Session, Message: origins[0].Message, ToolCall: origins[0].ToolCall,
 		Speaker: cand.Speaker, Position: cand.Position, Valid: cand.Valid, Known: tenet.Interval{From: c.At}, Seen: 1,
-		Multi: cand.Multi, Safety: cand.Safety && label >= tenet.LabelUserStated, ExpiresAt: c.ExpiresAt, Signature: c.signature(),
+		Multi: cand.Multi, Safety: cand.Safety && label >= tenet.LabelUserStated, Signature: c.signature(),
 	}
+	rec.ExpiresAt = g.expiry(c, rec)
 	v.Record, v.Outcome = rec.ID, tenet.Stored
 
 	var found []Finding
@@ -86,6 +87,11 @@ func (g *rulebook) place(c Case, label tenet.Label, origins []tenet.Origin, p *P
 	case cand.Tier == tenet.TierNote || cand.Multi:
 		for _, r := range c.State.Open {
 			if r.Signature == rec.Signature && r.Label == label && r.Valid.Overlaps(rec.Valid) {
+				if renews(rec, r) {
+					renew(p, v, &rec, r)
+					p.Insert = []tenet.Record{rec}
+					return nil, nil
+				}
 				agree(p, v, r, origins)
 				return replace(c.Replaces, r, p, v), nil
 			}
@@ -185,7 +191,11 @@ func supersede(c Case, rec *tenet.Record, p *Plan, v *tenet.Verdict) []Finding {
 		switch {
 		case same && r.Label == rec.Label && covers(r.Valid, rec.Valid):
 			p.Close, p.Insert, v.Replaced = nil, nil, "" // nor is another value of the key touched
-			agree(p, v, r, rec.Origins)
+			if renews(*rec, r) {
+				renew(p, v, rec, r)
+			} else {
+				agree(p, v, r, rec.Origins)
+			}
 			return found
 		case same && r.Label > rec.Label && covers(r.Valid, rec.Valid):
 			// Known already on better authority: nothing is written, and the
@@ -475,23 +485,6 @@ func (g *Gate) StageBatch(scope tenet.Scope, s Staged, at time.Time) (Decision, 
 		}
 	}
 	return Decision{&Plan{Kind: Stage, Scope: scope, Actor: "consolidation", At: tenet.Micros(at), Ref: string(s.Session), Staged: &s}}, nil
-}
-
-// ExpireText decides to drop the raw text of records past their retention.
-// Nothing derived from them is touched and no fingerprint is left: expiry is
-// not erasure.
-func (g *Gate) ExpireText(scope tenet.Scope, due []tenet.Record, at time.Time) (Decision, error) {
-	p := &Plan{Kind: Expire, Scope: scope, Actor: "retention", At: tenet.Micros(at), Ref: "retention"}
-	for _, r := range due {
-		if r.Scope != scope || r.ExpiresAt.IsZero() || r.ExpiresAt.After(p.At) {
-			return Decision{}, tenet.Errorf(tenet.Invalid, "expire", "a record that is not due")
-		}
-		p.Expire = append(p.Expire, r.ID)
-	}
-	if len(p.Expire) == 0 {
-		return Decision{}, tenet.Errorf(tenet.Invalid, "expire", "nothing is due")
-	}
-	return Decision{p}, nil
 }
 
 // Denied puts an attempt that was turned away on the record of the caller's

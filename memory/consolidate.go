@@ -190,8 +190,8 @@ func (m *Memory) Sweep(ctx context.Context) (Swept, error) {
 				return s, err
 			}
 			due = rest
-			if _, err := m.ledger.Apply(ctx, []gate.Decision{d}, nil); heldBack(err) {
-				continue // the hold was placed after the look
+			if _, err := m.ledger.Apply(ctx, []gate.Decision{d}, nil); tenet.KindOf(err) == tenet.Conflict {
+				continue // closed, expired or frozen after the look: the next one tells
 			} else if err != nil {
 				return s, err
 			}

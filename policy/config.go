@@ -53,6 +53,9 @@ func (c Config) filled() (Config, error) {
 		if k.Revalidate < 0 {
 			return c, tenet.Errorf(tenet.Invalid, "policy", "key %s: revalidate is negative", k.Key)
 		}
+		if k.Keep < 0 {
+			return c, tenet.Errorf(tenet.Invalid, "policy", "key %s: keep is negative", k.Key)
+		}
 		for _, w := range k.Writers {
 			if w < tenet.Agent || w > tenet.Operator {
 				return c, tenet.Errorf(tenet.Invalid, "policy", "key %s: no such writer", k.Key)

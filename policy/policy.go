@@ -64,7 +64,7 @@ func (p *Policy) Keys() gate.Option {
 	registry := p.Registry()
 	return gate.WithKeys(p.Version(), func(key string) (gate.KeySpec, bool) {
 		k, known := registry.Lookup(key)
-		return gate.KeySpec{Multi: k.Many, Safety: k.Safety, Overridable: k.Overridable, Revalidate: k.Revalidate}, known
+		return gate.KeySpec{Multi: k.Many, Safety: k.Safety, Overridable: k.Overridable, Revalidate: k.Revalidate, Keep: k.Keep}, known
 	})
 }
 

@@ -39,6 +39,9 @@ type KeySpec struct {
 	// Revalidate is how long after it was last stated a value should be asked
 	// about again; zero: as its label says.
 	Revalidate time.Duration `json:"revalidate,omitempty"`
+	// Keep is how long after it was said the text of a fact is kept; zero: as
+	// its tier's window says.
+	Keep time.Duration `json:"keep,omitempty"`
 }
 
 // Registry answers what is known about a key. It is immutable.

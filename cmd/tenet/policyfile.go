@@ -33,7 +33,14 @@ type policyFile struct {
 		Writers     []string         `yaml:"writers"`
 		Overridable bool             `yaml:"overridable"`
 		Revalidate  int              `yaml:"revalidate_days"`
+		Keep        int              `yaml:"keep_days"`
 	} `yaml:"keys"`
+	Retention []struct {
+		Tier   string `yaml:"tier"`
+		Label  string `yaml:"label"`
+		Safety bool   `yaml:"safety"`
+		Days   int    `yaml:"days"` // 0: for ever
+	} `yaml:"retention"`
 	PII []struct {
 		Category policy.Category `yaml:"category"`
 		Tier     string          `yaml:"tier"`
@@ -83,6 +90,9 @@ type rulebook struct {
 	actions []memory.ActionRule
 	tests   []policyCase
 }
+
+// day is what a policy file counts in.
+const day = 24 * time.Hour
 
 // maxPolicy bounds a policy file.
 const maxPolicy = 1 << 20
@@ -161,9 +171,12 @@ func (p policyFile) compile() (rulebook, error) {
 	}
 	c := policy.Config{UnknownKeys: p.UnknownKeys}
 	for _, k := range p.Keys {
-		spec := policy.KeySpec{Key: k.Key, Type: k.Type, Many: k.Many, Safety: k.Safety, Overridable: k.Overridable, Revalidate: time.Duration(k.Revalidate) * 24 * time.Hour}
+		spec := policy.KeySpec{Key: k.Key, Type: k.Type, Many: k.Many, Safety: k.Safety, Overridable: k.Overridable, Revalidate: time.Duration(k.Revalidate) * day, Keep: time.Duration(k.Keep) * day}
 		if k.Revalidate < 0 || k.Revalidate > 36500 {
 			return bad("keys: %s: revalidate_days: want 1 to 36500", k.Key)
+		}
+		if k.Keep < 0 || k.Keep > 36500 {
+			return bad("keys: %s: keep_days: want 1 to 36500", k.Key)
 		}
 		for _, w := range k.Writers {
 			var kind tenet.PrincipalKind
@@ -183,6 +196,21 @@ func (p policyFile) compile() (rulebook, error) {
 			return bad("pii: %s: unknown label %q", r.Category, r.From)
 		}
 		c.PII = append(c.PII, rule)
+	}
+	var windows []gate.Window
+	for i, r := range p.Retention {
+		w := gate.Window{Safety: r.Safety, For: time.Duration(r.Days) * day}
+		switch {
+		case w.Tier.UnmarshalText([]byte(r.Tier)) != nil:
+			return bad("retention: row %d: unknown tier %q", i+1, r.Tier)
+		case r.Label != "" && w.Label.UnmarshalText([]byte(r.Label)) != nil:
+			return bad("retention: row %d: unknown label %q", i+1, r.Label)
+		case r.Safety && w.Tier != tenet.TierFact:
+			return bad("retention: row %d: safety goes with facts", i+1)
+		case r.Days < 0 || r.Days > 36500:
+			return bad("retention: row %d: days: want 0 (for ever) to 36500", i+1)
+		}
+		windows = append(windows, w)
 	}
 	limits := gate.DefaultLimits
 	for _, l := range []struct {
@@ -248,7 +276,7 @@ func (p policyFile) compile() (rulebook, error) {
 		}
 		rules = append(rules, tenants)
 	}
-	book.gate = gate.New(rules, gate.WithLimits(limits), gate.WithRates(rates), compiled.Keys())
+	book.gate = gate.New(rules, gate.WithLimits(limits), gate.WithRates(rates), gate.WithRetention(windows), compiled.Keys())
 	for i, t := range book.tests {
 		if t.Text == "" || t.Want != tenet.Stored.String() && t.Want != tenet.Quarantined.String() && t.Want != tenet.Rejected.String() {
 			return bad("tests: row %d: want a text, and stored, quarantined or rejected", i+1)

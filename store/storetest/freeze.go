@@ -14,6 +14,7 @@ import (
 var freezeClauses = []clause{
 	{"ALegalHoldIsDecidedAndListed", legalHoldIsListed},
 	{"WhatIsUnderALegalHoldDoesNotExpire", frozenDoesNotExpire},
+	{"AnExpiredFactIsNotBelieved", expiredFactIsNotBelieved},
 	{"ALegalHoldThatIsLiftedBehindTheChainIsFound", liftedBehindTheChain},
 }
 
@@ -155,6 +156,34 @@ func frozenDoesNotExpire(t testing.TB, b Backend) {
 	r.apply(d)
 	if got := r.record(id); got.Text != "" || !got.Expired {
 		t.Errorf("it did not expire: %+v", got)
+	}
+	r.verified()
+}
+
+func expiredFactIsNotBelieved(t testing.TB, b Backend) {
+	r := newRig(t, b, nil)
+	k := r.fact("city", "lives in Basel")
+	k.ExpiresAt = r.now.Add(time.Hour)
+	r.keep(k)
+	k = r.document("/notes/city.md", "Basel")
+	k.ExpiresAt = r.now.Add(time.Hour)
+	r.keep(k)
+	r.keep(r.fact("name", "Sarah"))
+	r.now = r.now.Add(2 * time.Hour)
+	due, err := r.l.Due(ctx, r.now, 10)
+	must(t, err)
+	d, err := r.g.ExpireText(r.scope, due, r.now)
+	must(t, err)
+	a := r.apply(d)[0]
+	for _, h := range [][]tenet.Record{r.history(tenet.TierFact, "city"), r.history(tenet.TierDocument, "/notes/city.md")} {
+		if len(h) != 1 || !h[0].Expired || h[0].Text != "" || h[0].Value != nil || h[0].Closed != tenet.ClosedExpired || !h[0].Known.To.Equal(a.Entry.At) {
+			t.Errorf("what expired: %+v", h)
+		}
+	}
+	same(t, "facts", texts(r.facts(at(r.now))), []string{"Sarah"})
+	r.verified()
+	if a := r.keep(r.fact("city", "lives in Basel")); a.Verdict.Outcome != tenet.Stored || len(a.Verdict.Codes) != 0 {
+		t.Errorf("said again: %v %v", a.Verdict.Outcome, a.Verdict.Codes)
 	}
 	r.verified()
 }
