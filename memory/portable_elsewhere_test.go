@@ -348,7 +348,7 @@ func TestAReportQuotesAndNeverCarriesOut(t *testing.T) {
 			}
 		}
 	}
-	if fence != "" || headings != 9 {
+	if fence != "" || headings != 10 {
 		t.Errorf("a fence was left open, or there are %d sections", headings)
 	}
 }

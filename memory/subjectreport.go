@@ -44,7 +44,11 @@ func (m *Memory) Report(ctx context.Context, by tenet.Principal, scope tenet.Sco
 	r.line("# What is kept about %s", quoted(scope.Subject().String()))
 	r.line("")
 	r.line("Tenant %s. Made %s for %s.", quoted(scope.Tenant()), stampOf(r.now), quoted(by.String()))
-	steps := []func(context.Context) error{r.facts, r.records, r.held, func(ctx context.Context) error { _, err := r.conversations(ctx, false); return err }, r.decisions}
+	told := func(ctx context.Context) error {
+		_, err := r.conversations(ctx, false)
+		return err
+	}
+	steps := []func(context.Context) error{r.facts, r.records, r.held, told, r.threads, r.decisions}
 	for _, step := range steps {
 		if err := step(ctx); err != nil {
 			return err
@@ -357,6 +361,36 @@ func (r *reporter) messages(ctx context.Context, s tenet.Session) error {
 				r.text("  ", m.Text)
 			}
 		}
+	}
+	return nil
+}
+
+// threads are frameworks' own states: opaque, so their names are all there is to
+// read.
+func (r *reporter) threads(ctx context.Context) error {
+	r.line("\n## States that frameworks keep\n")
+	shelf, ok := r.m.threads.(store.Shelf)
+	if !ok {
+		r.line("Their store does not list them.")
+		return nil
+	}
+	n := 0
+	for after := ""; ; {
+		page, err := shelf.Threads(ctx, r.scope, r.now, "", after, 200)
+		if err != nil {
+			return err
+		}
+		for _, t := range page {
+			n++
+			r.line("- %s, kept last at %s", quoted(t.Name), stampOf(t.NewestAt))
+		}
+		if len(page) < 200 {
+			break
+		}
+		after = page[len(page)-1].Name
+	}
+	if n == 0 {
+		r.line("None.")
 	}
 	return nil
 }

@@ -70,6 +70,9 @@ func TestAMemoryMovesByFile(t *testing.T) {
 	if out := s.ok("import", first); !strings.Contains(out, "0 entries restored") {
 		t.Errorf("twice: %q", out)
 	}
+	if out := s.ok("fsck"); !strings.Contains(out, "0 faults") {
+		t.Errorf("fsck after the import: %q", out)
+	}
 	lines := strings.SplitAfter(string(text), "\n")
 	lines[3] = strings.Replace(lines[3], "a", "b", 1)
 	bad := s.write("bad.jsonl", strings.Join(lines, ""))
@@ -96,6 +99,13 @@ func TestAMemoryMovesByFile(t *testing.T) {
 	s.ok("verify")
 	if out := s.ok("report"); !strings.Contains(out, "東京") || !strings.Contains(out, "End of report.") {
 		t.Errorf("the report: %s", out)
+	}
+	// What was imported is erased like anything else.
+	receipt := filepath.Join(dir, "receipt.json")
+	s.ok("erase", "subject", "--receipt", receipt)
+	s.ok("erasure", "verify", receipt)
+	if out := s.ok("import", first); !strings.Contains(out, "ERASED") || !strings.Contains(out, " 0 records kept, 0 sessions back") {
+		t.Errorf("after the erasure: %q", out)
 	}
 }
 
