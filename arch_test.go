@@ -35,7 +35,7 @@ var imports = map[string]struct{ own, outside []string }{
 	"model/anthropic":  {own: []string{"", "model/prompted"}, outside: []string{"github.com/anthropics/anthropic-sdk-go/v2"}},
 	"model/openai":     {own: []string{"", "model", "model/prompted"}, outside: []string{"github.com/openai/openai-go/v3"}},
 	"model/inproc":     {own: []string{"", "model"}, outside: []string{"golang.org/x/text", "golang.org/x/sys"}},
-	"memory":           {own: []string{"", "gate", "store", "recall", "forget", "model"}, outside: []string{"github.com/google/uuid"}},
+	"memory":           {own: []string{"", "gate", "store", "recall", "forget", "model"}, outside: []string{"github.com/google/uuid", "golang.org/x/time"}},
 	"httpapi":          {own: []string{"", "memory", "memtool"}, outside: []string{"github.com/danielgtaylor/huma/v2", "github.com/go-chi/chi/v5", "github.com/prometheus/client_golang"}},
 	"memtool":          {own: []string{"", "memory"}},
 	"mcpapi":           {own: []string{"", "memory"}, outside: []string{"github.com/modelcontextprotocol/go-sdk", "github.com/google/jsonschema-go"}},

@@ -30,7 +30,7 @@ type Config struct {
 	Memory *memory.Memory
 	// Authenticate says who a key speaks for. It is asked at every request, so
 	// that a revoked key ends its sessions.
-	Authenticate func(ctx context.Context, credential string) (tenet.Principal, error)
+	Authenticate memory.Authenticator
 	// Policy is the text of the policy in force; empty: what is built in. Nil: not told.
 	Policy func() string
 	// Trial judges an operator's last n decisions by a candidate policy's text.

@@ -85,7 +85,7 @@ func (a *API) describe(op operation, p place, in *decoder, answer *huma.Schema) 
 			Description: "makes a retry harmless for 24 hours", Schema: &huma.Schema{Type: huma.TypeString, MinLength: &one, MaxLength: &most, Pattern: `^[ -~]*$`}})
 	}
 	statuses := map[int]bool{}
-	for _, s := range []int{http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusInternalServerError, http.StatusServiceUnavailable} {
+	for _, s := range []int{http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusTooManyRequests, http.StatusInternalServerError, http.StatusServiceUnavailable} {
 		statuses[s] = true
 	}
 	for _, s := range op.also {

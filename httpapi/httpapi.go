@@ -34,7 +34,7 @@ import (
 type Config struct {
 	Memory *memory.Memory
 	// Authenticate says who a credential speaks for; Denied for nobody.
-	Authenticate func(ctx context.Context, credential string) (tenet.Principal, error)
+	Authenticate memory.Authenticator
 	// Keys serves /v1/keys. Default: no such routes.
 	Keys *memory.Keyring
 	// Reextract runs the named extractor (rules, verbatim, anthropic, openai) over

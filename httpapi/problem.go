@@ -115,6 +115,9 @@ func (a *API) writeProblem(w http.ResponseWriter, r *http.Request, err error) in
 		p.Status = http.StatusUnprocessableEntity
 	case te != nil && te.Kind == tenet.Conflict && conditional(r):
 		p.Status = http.StatusPreconditionFailed
+	case te != nil && te.Code == memory.CodeTooMany:
+		p.Status = http.StatusTooManyRequests
+		h.Set("Retry-After", retryAfter(te))
 	case p.Status == http.StatusServiceUnavailable:
 		h.Set("Retry-After", retryAfter(te))
 	case p.Status == http.StatusInternalServerError:

@@ -3,6 +3,7 @@ package mcpapi
 import (
 	"context"
 	"encoding/json"
+	"math"
 	"net"
 	"net/http"
 	"net/netip"
@@ -150,6 +151,10 @@ func (s *Server) refuse(w http.ResponseWriter, err error) {
 	status, detail := statuses[tenet.KindOf(err)], ""
 	if te, ok := err.(*tenet.Error); ok && te.Kind != tenet.Internal {
 		detail = te.Reason
+		if te.Code == memory.CodeTooMany {
+			status = http.StatusTooManyRequests
+			w.Header().Set("Retry-After", strconv.Itoa(max(1, int(math.Ceil(te.After.Seconds())))))
+		}
 	}
 	if stranger, ok := err.(errStranger); ok {
 		status, detail = http.StatusUnauthorized, stranger.error.(*tenet.Error).Reason

@@ -27,7 +27,7 @@ import (
 type Config struct {
 	Memory *memory.Memory
 	// Authenticate says who a credential speaks for; Denied for nobody.
-	Authenticate func(ctx context.Context, credential string) (tenet.Principal, error)
+	Authenticate memory.Authenticator
 	// CompatMemory speaks the nine tools of the protocol's reference memory
 	// server instead of Tenet's own.
 	CompatMemory bool

@@ -12,7 +12,7 @@ import (
 
 // authenticator says who a credential speaks for: an API key, or, when an
 // issuer is configured, its token.
-func (a *app) authenticator(keys *memory.Keyring) (func(context.Context, string) (tenet.Principal, error), error) {
+func (a *app) authenticator(keys *memory.Keyring) (memory.Authenticator, error) {
 	issuer := a.set.values["oidc_issuer"]
 	if issuer == "" {
 		return keys.Principal, nil

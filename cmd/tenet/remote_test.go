@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -22,6 +23,12 @@ var servedStore string
 // to it with a key of a kind.
 func serving(t *testing.T) (at func(kind string) *shell, url string) {
 	t.Helper()
+	return servingAs(t, func(string) string { return "" })
+}
+
+// servingAs is serving with an environment.
+func servingAs(t *testing.T, env func(string) string) (at func(kind string) *shell, url string) {
+	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -34,7 +41,7 @@ func serving(t *testing.T) (at func(kind string) *shell, url string) {
 	var out, errs safeBuffer
 	done := make(chan int, 1)
 	go func() {
-		done <- run(ctx, []string{"serve", "--quiet", "--listen", addr, "--store", s.store}, func(string) string { return "" }, strings.NewReader(""), &out, &errs)
+		done <- run(ctx, []string{"serve", "--quiet", "--listen", addr, "--store", s.store}, env, strings.NewReader(""), &out, &errs)
 	}()
 	t.Cleanup(func() {
 		stop()
@@ -267,3 +274,43 @@ func TestTokensMapToPrincipals(t *testing.T) {
 }
 
 var _ keyring = (*memory.Keyring)(nil)
+
+// Over a limit each transport says 429 and when to come again; what needs no
+// key is never limited.
+func TestOverTheLimitEveryTransportSaysWhenToComeAgain(t *testing.T) {
+	t.Setenv("TENET_RATE_PRINCIPAL", "0.01")
+	_, url := servingAs(t, os.Getenv)
+	key, err := os.ReadFile(servedStore + ".app-key")
+	if err != nil {
+		t.Fatal(err)
+	}
+	get := func(path string) *http.Response {
+		req, err := http.NewRequest(http.MethodGet, url+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Authorization", "Bearer "+strings.TrimSpace(string(key)))
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		return resp
+	}
+	for range 10 {
+		if resp := get("/v1/users/sarah/facts"); resp.StatusCode != http.StatusOK {
+			t.Fatalf("within the limit: %d", resp.StatusCode)
+		}
+	}
+	for _, path := range []string{"/v1/users/sarah/facts", "/mcp/users/sarah"} {
+		resp := get(path)
+		if wait, err := strconv.Atoi(resp.Header.Get("Retry-After")); resp.StatusCode != http.StatusTooManyRequests || err != nil || wait < 80 || wait > 100 {
+			t.Errorf("%s: %d, Retry-After %q", path, resp.StatusCode, resp.Header.Get("Retry-After"))
+		}
+	}
+	for range 20 {
+		if resp := get("/healthz"); resp.StatusCode != http.StatusOK {
+			t.Errorf("/healthz: %d", resp.StatusCode)
+		}
+	}
+}

@@ -49,6 +49,7 @@ func (c serveCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
+	auth = a.set.limits.Around(auth)
 	log := slog.New(slog.NewJSONHandler(a.err, nil))
 	if c.Quiet {
 		log = slog.New(slog.NewJSONHandler(a.err, &slog.HandlerOptions{Level: slog.LevelWarn}))

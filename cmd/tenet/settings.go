@@ -19,6 +19,7 @@ import (
 	"github.com/knadh/koanf/v2"
 
 	"github.com/tenet-memory/tenet"
+	"github.com/tenet-memory/tenet/memory"
 )
 
 // keys are what can be configured, in the order in which config check shows
@@ -51,6 +52,8 @@ var keys = []struct {
 	{"erasure_log", "", false},       // the journal of erasures that a restore reads (default: a file store's name with .erasures)
 	{"lease", "15s", false},          // short: a killed command's session is free again soon
 	{"listen", "127.0.0.1:7766", false},
+	{"rate_principal", "0", false}, // requests a second; 0: no bound
+	{"rate_tenant", "0", false},    // of all its principals together
 	{"server", "", false},
 	{"api_key", "", true},
 	{"models", "", false},       // folder of installed models
@@ -86,6 +89,7 @@ type settings struct {
 	lease      time.Duration
 	extractor  string
 	embedDim   int
+	limits     memory.Limits
 	masterKey  []byte
 	fence      []byte
 	policy     string
@@ -338,6 +342,11 @@ func (s *settings) check() error {
 	}
 	if s.embedDim, err = strconv.Atoi(v["embed_dim"]); err != nil || s.embedDim < 0 {
 		return bad("embed_dim", "want a number")
+	}
+	for name, f := range map[string]*float64{"rate_principal": &s.limits.Principal, "rate_tenant": &s.limits.Tenant} {
+		if *f, err = strconv.ParseFloat(v[name], 64); err != nil || !(*f >= 0 && *f <= 1e6) {
+			return bad(name, "want requests a second, 0 to 1000000")
+		}
 	}
 	if strings.ContainsAny(v["embedder"], `/\`) {
 		return bad("embedder", "want auto, none, openai or the name of an installed model")
