@@ -9,6 +9,7 @@
 # make fuzz   each fuzz target for FUZZTIME (one minute)
 # make serve  serve that memory over HTTP, on 127.0.0.1:7766
 # make fuzz-api, bench-http, bench-checkpoint, crash   the server's long tests
+# make bench-console  the console's pages with a million records
 # make screenshots  a picture of each page of the console, in SCREENSHOTS (bin/screenshots)
 # make lint   staticcheck, when it can be had
 
@@ -158,6 +159,11 @@ lint:
 	else \
 		echo "lint: staticcheck cannot be had here; go vet is part of make test"; \
 	fi
+
+# The console's pages with 1,000 subjects and a million records in a SQLite file.
+.PHONY: bench-console
+bench-console:
+	TENET_CONSOLE_RECORDS=$${CONSOLE_RECORDS:-1000000} go test -count=1 -v -timeout 60m -run TestEveryLinkLeadsSomewhereInTime ./console | grep -v '^==='
 
 # Each page, light and dark, on a desktop and a phone.
 SCREENSHOTS ?= $(CURDIR)/bin/screenshots

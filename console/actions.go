@@ -1,6 +1,7 @@
 package console
 
 import (
+	"slices"
 	"time"
 
 	"github.com/tenet-memory/tenet"
@@ -15,6 +16,8 @@ func (c *Console) overview(v *visit) (any, error) {
 	charts := []chart{
 		draw("Sessions waiting to be consolidated", "sessions", ss, func(s sample) float64 { return float64(s.backlog.Due + s.backlog.Waiting) }),
 		draw("Oldest due session", "seconds", ss, func(s sample) float64 { return s.backlog.Age.Seconds() }),
+		draw("Held for review", "open", ss, func(s sample) float64 { return float64(s.open) }),
+		draw("Oldest of them", "hours", ss, sample.age),
 		draw("Sessions given up", "sessions", ss, func(s sample) float64 { return float64(s.backlog.Dead) }),
 		draw("Recalls", "since start", ss, func(s sample) float64 { return float64(s.tally.Recalls) }),
 		draw("Recalls that served something", "since start", ss, func(s sample) float64 { return float64(s.tally.Served) }),
@@ -35,7 +38,32 @@ func (c *Console) overview(v *visit) (any, error) {
 	for _, o := range []tenet.Outcome{tenet.Stored, tenet.Corroborated, tenet.Superseded, tenet.Quarantined, tenet.Rejected} {
 		charts = append(charts, draw("Verdicts: "+o.String(), "since start", ss, outcome(o)))
 	}
-	return charts, nil
+	out := struct {
+		Charts  []chart
+		Waiting []waiting // subjects with open holds, the longest held first
+		More    int
+		Ended   time.Time
+	}{Charts: charts}
+	hs, ended := c.waiting(v.by.Tenant())
+	slices.SortStableFunc(hs, func(a, b memory.OpenHolds) int { return a.Since.Compare(b.Since) })
+	for _, h := range hs {
+		switch {
+		case !v.by.MayReach(h.Scope):
+		case len(out.Waiting) == perPage:
+			out.More++
+		default:
+			out.Waiting = append(out.Waiting, waiting{h.Scope.Subject().String(), h.Open, h.Since})
+		}
+	}
+	out.Ended = ended
+	return out, nil
+}
+
+// waiting is a subject with open holds.
+type waiting struct {
+	Subject string
+	Open    int
+	Since   time.Time
 }
 
 type listed[T any] struct {
@@ -45,6 +73,13 @@ type listed[T any] struct {
 }
 
 func (c *Console) subjects(v *visit) (any, error) {
+	if v.by.Narrowed() { // the list is the whole tenant's; one of theirs can be named
+		var out listed[string]
+		if s, one := v.by.Only(); one {
+			out.Items = []string{s.String()}
+		}
+		return out, nil
+	}
 	whole, err := tenet.NewScope(v.by.Tenant(), tenet.WholeTenant())
 	if err != nil {
 		return nil, err

@@ -21,12 +21,73 @@ type sample struct {
 	at      time.Time
 	tally   memory.Tally
 	backlog memory.Backlog
+	open    int       // holds that wait for somebody
+	since   time.Time // of the oldest of them
 }
 
 // ring holds the newest readings of each tenant whose operators looked.
 type ring struct {
-	mu   sync.Mutex
-	kept map[string][]sample
+	mu    sync.Mutex
+	kept  map[string][]sample
+	holds map[string]*round
+}
+
+// round goes over a tenant's subjects, some at each reading, and finds those
+// with open holds: no reading looks at all of them.
+type round struct {
+	mu    sync.Mutex // one reading at a time goes on
+	from  tenet.Scope
+	found []memory.OpenHolds // of this round so far
+	last  []memory.OpenHolds // of the round before
+	ended time.Time          // when that was over; zero: it is the first
+}
+
+// roundStep is how many subjects one reading looks at.
+const roundStep = 50
+
+// step goes on with the round, and returns what waits as far as it is known.
+func (c *Console) step(ctx context.Context, tenant string) ([]memory.OpenHolds, time.Time) {
+	c.ring.mu.Lock()
+	r := c.ring.holds[tenant]
+	if r == nil {
+		if c.ring.holds == nil {
+			c.ring.holds = map[string]*round{}
+		}
+		r = &round{}
+		c.ring.holds[tenant] = r
+	}
+	c.ring.mu.Unlock()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	hs, next, err := c.mem.HoldsOf(ctx, tenant, r.from, roundStep)
+	if err == nil {
+		r.from, r.found = next, append(r.found, hs...)
+		if next.IsZero() {
+			r.last, r.found, r.ended = r.found, nil, c.cfg.Now()
+		}
+	}
+	return r.known()
+}
+
+// known is what waits: by the last round, or so far by the first.
+func (r *round) known() ([]memory.OpenHolds, time.Time) {
+	if r.ended.IsZero() {
+		return slices.Clone(r.found), r.ended
+	}
+	return slices.Clone(r.last), r.ended
+}
+
+// waiting is what the last reading of a tenant knew.
+func (c *Console) waiting(tenant string) ([]memory.OpenHolds, time.Time) {
+	c.ring.mu.Lock()
+	r := c.ring.holds[tenant]
+	c.ring.mu.Unlock()
+	if r == nil {
+		return nil, time.Time{}
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.known()
 }
 
 // Watch goes on reading the numbers of the tenants whose operators looked at
@@ -51,7 +112,13 @@ func (c *Console) Watch(ctx context.Context, every time.Duration) {
 
 func (c *Console) read(ctx context.Context, tenant string) []sample {
 	b, err := c.mem.BacklogOf(ctx, tenant)
-	s := sample{c.cfg.Now(), c.mem.Tally(tenant), b}
+	s := sample{at: c.cfg.Now(), tally: c.mem.Tally(tenant), backlog: b}
+	hs, _ := c.step(ctx, tenant)
+	for _, h := range hs {
+		if s.open += h.Open; s.since.IsZero() || h.Since.Before(s.since) {
+			s.since = h.Since
+		}
+	}
 	c.ring.mu.Lock()
 	defer c.ring.mu.Unlock()
 	kept := c.ring.kept[tenant]
@@ -100,6 +167,14 @@ func part(of, all float64) float64 {
 		return 0
 	}
 	return 100 * of / all
+}
+
+// age is how old the oldest open hold is, in hours.
+func (s sample) age() float64 {
+	if s.since.IsZero() {
+		return 0
+	}
+	return s.at.Sub(s.since).Hours()
 }
 
 // kept are the verdicts that made or changed a record.

@@ -33,6 +33,8 @@ import (
 // world is a console over a real database file, with keys in two tenants.
 type world struct {
 	testing.TB
+	db   *sqlite.DB
+	gate *gate.Gate
 	mem  *memory.Memory
 	con  *Console
 	url  string
@@ -52,7 +54,7 @@ func newWorld(t testing.TB) *world {
 	ok(t, err)
 	t.Cleanup(func() { db.Close() })
 	g := gate.New(policy.Default(), policy.Keys())
-	w := &world{TB: t, keyd: map[string]string{}, now: time.Now()}
+	w := &world{TB: t, db: db, gate: g, keyd: map[string]string{}, now: time.Now()}
 	w.mem, err = memory.Open(t.Context(), memory.Config{Ledger: db, Sessions: db, Gate: g, Now: func() time.Time { return w.now }})
 	ok(t, err)
 	keys, err := memory.NewKeyring(db, g, db.Secret("api keys"), nil)
@@ -63,6 +65,8 @@ func newWorld(t testing.TB) *world {
 			ok(t, err)
 		}
 	}
+	_, w.keyd["acme, of one/operator"], err = keys.Issue(t.Context(), "acme", memory.NewKey{Kind: tenet.Operator, Name: "one", Subjects: []tenet.Subject{tenet.User("u001")}})
+	ok(t, err)
 	w.con, err = New(Config{Memory: w.mem, Authenticate: keys.Principal, Now: func() time.Time { return w.now }, Policy: func() string { return "version: 1\n" },
 		Trial: func(ctx context.Context, o *memory.Operator, when string, n int) (memory.Trial, error) {
 			rule, err := cel.New([]cel.Rule{{Name: "trial", When: when}})
@@ -714,4 +718,63 @@ func tags(t testing.TB, r io.Reader) (out []string) {
 		out = append(out, s)
 	}
 	return out
+}
+
+// TestEveryOpenHoldIsFoundByTheRound although no reading looks at all subjects,
+// and an operator of one subject is not told of the others.
+func TestEveryOpenHoldIsFoundByTheRound(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.populate(t)
+	app := w.principal(tenet.App, "acme", "shop")
+	for i := range 2 * roundStep {
+		_, err := w.mem.Remember(t.Context(), app, tenet.Note(w.scope("acme", fmt.Sprintf("u%03d", i)), "I like tea.").Quoting("I like tea."))
+		ok(t, err)
+	}
+	b := w.browser()
+	b.signIn("acme/operator")
+	var body string
+	for range 3 {
+		_, body = b.do("GET", "/console/", nil)
+	}
+	if !strings.Contains(body, "user:sarah") || !strings.Contains(body, "1 open") || !strings.Contains(body, "found it that ended at") {
+		t.Errorf("after a round over %d subjects:\n%s", 2*roundStep+1, body)
+	}
+	ss := w.con.read(t.Context(), "acme")
+	if s := ss[len(ss)-1]; s.open != 1 || s.age() < 7*24 || s.age() > 9*24 {
+		t.Errorf("%d open, the oldest for %v hours", s.open, s.age())
+	}
+	for _, who := range []string{"globex/operator", "acme, of one/operator"} {
+		other := w.browser()
+		other.signIn(who)
+		if resp, body := other.do("GET", "/console/", nil); resp.StatusCode != 200 || strings.Contains(body, "sarah") {
+			t.Errorf("%s is told whom it is about", who)
+		}
+	}
+}
+
+// TestAnOperatorOfOneSubjectReachesNoOther on any route.
+func TestAnOperatorOfOneSubjectReachesNoOther(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.populate(t)
+	b := w.browser()
+	b.signIn("acme, of one/operator")
+	_, body := b.do("GET", "/console/", nil)
+	form := url.Values{"csrf": {token(body)}}
+	for k, v := range fields {
+		form.Set(k, v)
+	}
+	form.Set("sure", "user:sarah")
+	for _, r := range w.con.routes() {
+		if r.open || strings.HasSuffix(r.path, "sign-out") || at(r) == "/console/" || r.path == "/console/subjects" {
+			continue
+		}
+		if resp, body := b.do(r.method, at(r)+"?"+form.Encode(), form); resp.StatusCode != 403 || strings.Contains(body, "Braga") {
+			t.Errorf("%s %s answers %d", r.method, r.path, resp.StatusCode)
+		}
+	}
+	if resp, body := b.do("GET", "/console/subjects", nil); resp.StatusCode != 200 || strings.Contains(body, "sarah") {
+		t.Errorf("the list of subjects: %d", resp.StatusCode)
+	}
 }

@@ -410,6 +410,48 @@ func (o *Operator) WouldReplace(ctx context.Context, h tenet.Held) (tenet.Record
 	return r, err
 }
 
+// OpenHolds are a scope's holds that wait for somebody.
+type OpenHolds struct {
+	Scope tenet.Scope
+	Open  int
+	Since time.Time // of the oldest
+}
+
+// holdsSeen is how many of a scope's newest refusals OpenHolds looks at.
+const holdsSeen = 500
+
+// HoldsOf looks at a tenant's scopes after the given one, at most limit of them,
+// and returns those with open holds, and the scope to go on from: zero at the end.
+// Of each scope the newest 500 refusals are looked at.
+func (m *Memory) HoldsOf(ctx context.Context, tenant string, after tenet.Scope, limit int) (hs []OpenHolds, next tenet.Scope, err error) {
+	if err := m.durable("holds"); err != nil {
+		return nil, next, err
+	}
+	scopes, err := m.ledger.Scopes(ctx, tenant, after, limit)
+	if err != nil {
+		return nil, next, err
+	}
+	for _, s := range scopes {
+		held, err := m.ledger.Held(ctx, s, m.now(), "", holdsSeen)
+		if err != nil {
+			return nil, next, err
+		}
+		x := OpenHolds{Scope: s}
+		for _, h := range held { // newest first
+			if h.State == tenet.HoldOpen {
+				x.Open, x.Since = x.Open+1, h.Verdict.At
+			}
+		}
+		if x.Open > 0 {
+			hs = append(hs, x)
+		}
+	}
+	if len(scopes) == limit && limit > 0 {
+		next = scopes[limit-1]
+	}
+	return hs, next, nil
+}
+
 // Admit remembers on the operator's own word what was discarded or refused
 // before: a new decision beside the old one, which stays on record. Errors are
 // Remember's, NotFound, and Conflict for a text that has run out.
