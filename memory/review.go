@@ -204,10 +204,11 @@ type Trial struct {
 	Flips   []Flip
 }
 
-// Flip is a decision that would come out otherwise.
+// Flip is a decision that would come out otherwise: by the rules in force, and by
+// the others. Both judge the state as it is now, so that the rules alone differ.
 type Flip struct {
-	Key, Text string
-	Was, Now  tenet.Verdict
+	Key, Text      string
+	InForce, Tried tenet.Verdict
 }
 
 // maxTrial bounds one trial.
@@ -243,7 +244,7 @@ func (o *Operator) Trial(ctx context.Context, g *gate.Gate, n int) (Trial, error
 			continue
 		}
 		out.Judged++
-		if f.Now.Outcome != f.Was.Outcome {
+		if f.Tried.Outcome != f.InForce.Outcome {
 			out.Flips = append(out.Flips, f)
 		}
 	}
@@ -256,8 +257,12 @@ func (o *Operator) decidedAgain(ctx context.Context, g *gate.Gate, e tenet.Audit
 		if !ok || h.Candidate.ID == "" {
 			return f, false, nil
 		}
-		r, err := o.replayOne(ctx, g, h)
-		return Flip{h.Candidate.Key, h.Candidate.Text, h.Verdict, r.Now}, r.Failed == "", err
+		now, err := o.replayOne(ctx, o.m.gate, h)
+		if err != nil || now.Failed != "" {
+			return f, false, err
+		}
+		tried, err := o.replayOne(ctx, g, h)
+		return Flip{h.Candidate.Key, h.Candidate.Text, now.Now, tried.Now}, tried.Failed == "", err
 	}
 	v, err := o.m.ledger.Verdict(ctx, o.scope, tenet.CandidateID(e.Ref))
 	if err == nil {
@@ -267,11 +272,16 @@ func (o *Operator) decidedAgain(ctx context.Context, g *gate.Gate, e tenet.Audit
 				return f, false, nil
 			}
 			f = Flip{r.Key, r.Text, v, v}
-			d, ok, err := g.Rescan(o.by, r, tenet.CandidateID("trial-"+newID()), "", o.m.now())
-			if err == nil && !ok {
-				f.Now = d.Verdict()
+			for g, out := range map[*gate.Gate]*tenet.Verdict{o.m.gate: &f.InForce, g: &f.Tried} {
+				d, ok, err := g.Rescan(o.by, r, tenet.CandidateID("trial-"+newID()), "", o.m.now())
+				if err != nil {
+					return f, false, err
+				}
+				if !ok {
+					*out = d.Verdict()
+				}
 			}
-			return f, err == nil, err
+			return f, true, nil
 		}
 	}
 	if tenet.KindOf(err) == tenet.NotFound {
