@@ -90,7 +90,10 @@ func (g *rulebook) place(c Case, label tenet.Label, origins []tenet.Origin, p *P
 				if renews(rec, r) {
 					renew(p, v, &rec, r)
 					p.Insert = []tenet.Record{rec}
-					return nil, nil
+					if c.Replaces != nil && c.Replaces.ID == r.ID {
+						return nil, nil
+					}
+					return replace(c.Replaces, rec, p, v), nil
 				}
 				agree(p, v, r, origins)
 				return replace(c.Replaces, r, p, v), nil

@@ -123,7 +123,7 @@ func (fs *findings) sqlite(a *app) {
 }
 
 func (fs *findings) postgres(a *app) {
-	fs.whether(len(a.set.masterKey) == 32, "master key", "from the configuration", "fail", "none", "set master_key to 64 hexadecimal digits, the same for every process")
+	fs.whether(len(a.set.masterKey) > 0, "master key", "from the configuration", "fail", "none", "set master_key to 64 hexadecimal digits, the same for every process")
 	h, err := postgres.Examine(a.ctx, a.set.store.path)
 	if err != nil {
 		fs.not("fail", "PostgreSQL", err.Error(), "check the DSN, the network and pg_hba.conf")

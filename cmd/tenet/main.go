@@ -73,6 +73,7 @@ type grammar struct {
 	Model       modelCmd       `cmd:"" help:"Install and choose the embedding model that runs in process."`
 	Stats       statsCmd       `cmd:"" help:"Count what a memory holds and what was decided in it."`
 	Key         keyCmd         `cmd:"" help:"Manage API keys."`
+	MasterKey   masterKeyCmd   `cmd:"" help:"Look after the key that wraps every subject's data key."`
 	Serve       serveCmd       `cmd:"" help:"Serve the engine over HTTP."`
 	MCP         mcpCmd         `cmd:"" name:"mcp" help:"Serve one memory to an agent over the Model Context Protocol, on standard input and output."`
 	Migrate     migrateCmd     `cmd:"" name:"migrate-store" help:"Copy a file into PostgreSQL, resumably, and compare the two at the end."`

@@ -60,6 +60,11 @@ func (c migrateCmd) Run(a *app) error {
 		return err
 	}
 	defer dst.Close()
+	if kept := src.Kept(); kept != nil {
+		if err := dst.Adopt(a.ctx, kept); err != nil {
+			return err
+		}
+	}
 	m := &migration{app: a, src: src, dst: dst, out: migrated{Rows: map[string]int{}, Differ: []string{}}}
 	if err := m.run(); err != nil {
 		return err

@@ -358,8 +358,12 @@ func (s *settings) check() error {
 		return bad("oidc_audience", "say for whom the issuer's tokens are meant")
 	}
 	if v["master_key"] != "" {
-		if s.masterKey, err = hex.DecodeString(v["master_key"]); err != nil || len(s.masterKey) != 32 {
-			return bad("master_key", "want 64 hexadecimal digits")
+		for _, one := range strings.Split(v["master_key"], ",") {
+			key, err := hex.DecodeString(strings.TrimSpace(one))
+			if err != nil || len(key) != 32 {
+				return bad("master_key", "want 64 hexadecimal digits, or several keys with commas between them")
+			}
+			s.masterKey = append(s.masterKey, key...)
 		}
 	}
 	if s.fence = []byte(v["fence_secret"]); len(s.fence) > 0 && len(s.fence) < 16 {

@@ -171,7 +171,7 @@ func (db *DB) Erasures(ctx context.Context, tenant string, limit int) ([]store.E
 	}
 	var out []store.ErasureState
 	err := db.in(tenant).each(ctx, `SELECT id, what, at, scope, seq, state, counts FROM tenet.erasures WHERE owner = $1 ORDER BY at DESC, id LIMIT $2`,
-		[]any{db.master.owner(tenant), limit}, func(rs pgx.Rows) error {
+		[]any{db.master().Owner(tenant), limit}, func(rs pgx.Rows) error {
 			var e store.ErasureState
 			var at, scope, seq int64
 			var counts string

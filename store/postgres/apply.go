@@ -81,7 +81,7 @@ type ledger struct {
 var bg = context.Background()
 
 func (db *DB) open(c conn, scope tenet.Scope) (*ledger, error) {
-	l := &ledger{subject: subject{scope: scope, master: db.master}, db: db, c: c}
+	l := &ledger{subject: subject{scope: scope, master: db.master()}, db: db, c: c}
 	for range 2 {
 		found, err := db.lock(c, l)
 		if err != nil || found {
@@ -117,7 +117,7 @@ func (db *DB) lock(c conn, l *ledger) (bool, error) {
 	}
 	l.lastAt, l.gone = column.From(last), column.Since(gone)
 	l.wasFacts, l.wasAudit = l.facts, l.head.Audit
-	l.key, err = db.master.unwrap(l.id, wrapped)
+	l.key, err = db.unwrap(l.id, wrapped)
 	return true, err
 }
 

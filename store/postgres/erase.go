@@ -197,11 +197,11 @@ func (e *erasure) whole(l *ledger) error {
 		return e.c.exec(`INSERT INTO tenet.gone (mark, at, text) VALUES ($1, $2, $3) ON CONFLICT (mark) DO UPDATE SET at = greatest(gone.at, excluded.at), text = greatest(gone.text, excluded.text)`,
 			mark, column.Start(entry.At), int64(text))
 	}
-	if err := gone(e.db.master.goneSubject(l.scope), l.head.Text+1); err != nil {
+	if err := gone(e.db.master().GoneSubject(l.scope), l.head.Text+1); err != nil {
 		return err
 	}
 	for _, s := range statements {
-		if err := gone(e.db.master.goneStatement(l.scope, s), 0); err != nil {
+		if err := gone(e.db.master().GoneStatement(l.scope, s), 0); err != nil {
 			return err
 		}
 	}
@@ -226,7 +226,7 @@ func (e *erasure) elsewhere(scope tenet.Scope) error {
 	if scope.Subject().Kind() == tenet.SubjectUser {
 		a.Principal = tenet.EndUser.String() + ":" + scope.Subject().ID()
 	}
-	marks := [][]byte{e.db.master.author(scope.Tenant(), a.Principal), e.db.master.author(scope.Tenant(), scope.Key())}
+	marks := [][]byte{e.db.master().Author(scope.Tenant(), a.Principal), e.db.master().Author(scope.Tenant(), scope.Key())}
 	var ids []int64
 	if err := e.c.each(bg, `SELECT DISTINCT scope FROM tenet.elsewhere WHERE author IN ($1, $2) ORDER BY scope`, []any{marks[0], marks[1]}, func(rs pgx.Rows) error {
 		var id int64
@@ -368,7 +368,7 @@ func (e *erasure) note() error {
 		return err
 	}
 	var chain int64
-	state, owner := store.ErasurePending, e.db.master.owner(e.plan.Scope.Tenant())
+	state, owner := store.ErasurePending, e.db.master().Owner(e.plan.Scope.Tenant())
 	if e.out.Seq == 0 { // repeated where there was nothing of it: known, and done
 		state = store.ErasureDone
 	} else if chain, err = chainOf(e.out.Chain); err != nil {

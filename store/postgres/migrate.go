@@ -2,8 +2,6 @@ package postgres
 
 import (
 	"context"
-	"crypto/hmac"
-	"crypto/sha256"
 	"embed"
 	"errors"
 	"fmt"
@@ -38,7 +36,7 @@ const migrating = 0x544e4554
 // that changes the tables, under the lock, which works through a proxy too.
 func (db *DB) migrate(ctx context.Context, partitions int) error {
 	want := len(versions())
-	have, check, err := db.version(ctx, db.pool)
+	have, k, err := db.version(ctx, db.pool)
 	if err != nil {
 		return err
 	}
@@ -46,20 +44,11 @@ func (db *DB) migrate(ctx context.Context, partitions int) error {
 		if err := db.upgrade(ctx, partitions); err != nil {
 			return err
 		}
-		if _, check, err = db.version(ctx, db.pool); err != nil {
+		if _, k, err = db.version(ctx, db.pool); err != nil {
 			return err
 		}
 	}
-	if !hmac.Equal(check, db.keyCheck()) {
-		return tenet.Errorf(tenet.Invalid, "open", "the master key is not the one this database was made with")
-	}
-	return nil
-}
-
-func (db *DB) keyCheck() []byte {
-	mac := hmac.New(sha256.New, db.master[:])
-	mac.Write([]byte("tenet master key"))
-	return mac.Sum(nil)
+	return db.useKey(k)
 }
 
 type querier interface {
@@ -69,30 +58,31 @@ type querier interface {
 // version reads the schema's version and the check of its master key. It
 // refuses what is newer, or another program's. The login itself may not look
 // into the tables, so it asks as the application would.
-func (db *DB) version(ctx context.Context, q querier) (have int, check []byte, err error) {
+func (db *DB) version(ctx context.Context, q querier) (have int, k keyRow, err error) {
 	const op = "open"
 	want := len(versions())
 	var made, ours bool
 	if err := q.QueryRow(ctx, `SELECT to_regnamespace('tenet') IS NOT NULL,
 		EXISTS (SELECT 1 FROM pg_class c JOIN pg_namespace s ON s.oid = c.relnamespace WHERE s.nspname = 'tenet' AND c.relname = 'meta')`).Scan(&made, &ours); err != nil {
-		return 0, nil, err
+		return 0, k, err
 	}
 	switch {
 	case !made:
-		return 0, nil, nil
+		return 0, k, nil
 	case !ours:
-		return 0, nil, tenet.Errorf(tenet.Unavailable, op, "the database has a schema named tenet that is another program's")
+		return 0, k, tenet.Errorf(tenet.Unavailable, op, "the database has a schema named tenet that is another program's")
 	}
-	err = q.QueryRow(ctx, `SELECT version, key_check FROM tenet.meta`).Scan(&have, &check)
+	// An older schema has no secret yet: then the column is read as none.
+	err = q.QueryRow(ctx, `SELECT version, key_check, decode(substr(to_jsonb(m) ->> 'secret', 3), 'hex') FROM tenet.meta m`).Scan(&have, &k.check, &k.kept)
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
-		return 0, nil, tenet.Errorf(tenet.Unavailable, op, "the schema tenet is damaged: it has no version")
+		return 0, k, tenet.Errorf(tenet.Unavailable, op, "the schema tenet is damaged: it has no version")
 	case err != nil:
-		return 0, nil, err
+		return 0, k, err
 	case have > want:
-		return 0, nil, tenet.Errorf(tenet.Unavailable, op, "the database has schema %d and this version knows %d: upgrade Tenet", have, want)
+		return 0, k, tenet.Errorf(tenet.Unavailable, op, "the database has schema %d and this version knows %d: upgrade Tenet", have, want)
 	}
-	return have, check, nil
+	return have, k, nil
 }
 
 func (db *DB) upgrade(ctx context.Context, partitions int) error {
@@ -124,7 +114,7 @@ func (db *DB) upgrade(ctx context.Context, partitions int) error {
 		}
 		script += fmt.Sprintf("CREATE SCHEMA tenet; CREATE EXTENSION IF NOT EXISTS btree_gist;\n"+
 			"CREATE TABLE tenet.meta (one int PRIMARY KEY CHECK (one = 1), version int NOT NULL, partitions int NOT NULL, key_check bytea NOT NULL);\n"+
-			"INSERT INTO tenet.meta VALUES (1, 0, %d, '\\x%x');\n", partitions, db.keyCheck())
+			"INSERT INTO tenet.meta VALUES (1, 0, %d, '\\x%x');\n", partitions, db.master().Check())
 	} else if err := tx.QueryRow(ctx, `SELECT partitions FROM tenet.meta`).Scan(&partitions); err != nil {
 		return err
 	}

@@ -3,7 +3,6 @@ package postgres
 import (
 	"context"
 	"crypto/hmac"
-	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
 	"errors"
@@ -25,7 +24,7 @@ func (db *DB) mutate(ctx context.Context, op string, scope tenet.Scope, result f
 	var replay *store.Replay
 	err := db.write(ctx, op, scope.Tenant(), func(c conn) error {
 		// Of two calls under one key the second waits for the first.
-		err := c.exec(`SELECT pg_advisory_xact_lock($1)`, int64(binary.BigEndian.Uint64(db.onceID(o))))
+		err := c.exec(`SELECT pg_advisory_xact_lock($1)`, int64(binary.BigEndian.Uint64(db.master().OnceID(o))))
 		if err != nil {
 			return err
 		}
@@ -52,7 +51,7 @@ func (db *DB) Recorded(ctx context.Context, o *store.Once) (*store.Replay, error
 // recorded looks in all tenants: whoever knows an id, which is a digest under
 // the master key, made it. What it answers is under its own subject's key.
 func (db *DB) recorded(ctx context.Context, c conn, o *store.Once) (*store.Replay, error) {
-	id := db.onceID(o)
+	id := db.master().OnceID(o)
 	if c.hash = hex.EncodeToString(id); c.tx != nil {
 		c = c.become(c.role, c.tenant)
 	}
@@ -71,10 +70,10 @@ func (db *DB) recorded(ctx context.Context, c conn, o *store.Once) (*store.Repla
 		return nil, err
 	case expires <= column.Start(o.Now):
 		return nil, nil
-	case !hmac.Equal(fingerprint, db.keyed("once fingerprint", o.Fingerprint)):
+	case !hmac.Equal(fingerprint, db.master().OnceFingerprint(o)):
 		return nil, &tenet.Error{Kind: tenet.Conflict, Op: "once", Code: store.CodeOncePayload, Reason: "the key was used for another request"}
 	}
-	key, err := db.master.unwrap(scope, wrapped)
+	key, err := db.unwrap(scope, wrapped)
 	if err != nil {
 		return nil, err
 	}
@@ -99,33 +98,14 @@ func (db *DB) record(c conn, op string, scope tenet.Scope, o *store.Once, result
 	if err := c.exec(`DELETE FROM tenet.once WHERE id IN (SELECT id FROM tenet.once WHERE expires_at <= $1 LIMIT 2)`, column.Start(o.Now)); err != nil {
 		return err
 	}
-	id := db.onceID(o)
+	id := db.master().OnceID(o)
 	return c.exec(`INSERT INTO tenet.once (id, scope, fingerprint, answer, expires_at) VALUES ($1, $2, $3, $4, $5)
 		ON CONFLICT (id) DO UPDATE SET scope = excluded.scope, fingerprint = excluded.fingerprint, answer = excluded.answer, expires_at = excluded.expires_at`,
-		id, sub.id, db.keyed("once fingerprint", o.Fingerprint), sub.key.Seal(answer, aboutOnce(id)), column.Start(o.ExpiresAt))
+		id, sub.id, db.master().OnceFingerprint(o), sub.key.Seal(answer, aboutOnce(id)), column.Start(o.ExpiresAt))
 }
 
 func aboutOnce(id []byte) string { return "once/" + string(id) }
 
-func (db *DB) onceID(o *store.Once) []byte {
-	return db.keyed("once", []byte(o.Tenant), []byte(o.Caller), []byte(o.Route), []byte(o.Key))
-}
-
-// keyed is a digest under the master key, so that what is looked up by it
-// can't be guessed from the table.
-func (db *DB) keyed(domain string, parts ...[]byte) []byte { return db.master.keyed(domain, parts...) }
-
-func (k masterKey) keyed(domain string, parts ...[]byte) []byte {
-	mac := hmac.New(sha256.New, k[:])
-	var n [8]byte
-	for _, p := range append([][]byte{[]byte("tenet " + domain)}, parts...) {
-		binary.BigEndian.PutUint64(n[:], uint64(len(p)))
-		mac.Write(n[:])
-		mac.Write(p)
-	}
-	return mac.Sum(nil)
-}
-
 // Secret derives a secret of the server's own from the master key, for what a
 // process has to recognise again: cursors, fences, API keys.
-func (db *DB) Secret(purpose string) []byte { return db.keyed("secret", []byte(purpose)) }
+func (db *DB) Secret(purpose string) []byte { return db.master().Secret(purpose) }

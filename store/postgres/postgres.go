@@ -22,6 +22,7 @@ package postgres
 import (
 	"context"
 	"runtime"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -44,7 +45,8 @@ var (
 
 // Options configure Open. MasterKey is required.
 type Options struct {
-	// MasterKey, 32 bytes, wraps each subject's data key. It belongs in no
+	// MasterKey, 32 bytes, wraps each subject's data key; further keys of 32 bytes
+	// behind it are unwrapped with, too, while a rotation goes on. It belongs in no
 	// backup of the database.
 	MasterKey []byte
 	// MaxConns bounds the pool; zero leaves it to pool_max_conns in the DSN,
@@ -60,7 +62,7 @@ type Options struct {
 
 // DB is one pool of connections. It is safe for concurrent use.
 type DB struct {
-	master  masterKey
+	keys    atomic.Pointer[store.MasterKey]
 	pool    *pgxpool.Pool
 	timeout time.Duration
 	circuit store.Circuit
@@ -74,8 +76,9 @@ type DB struct {
 // key that is not the database's.
 func Open(ctx context.Context, dsn string, o Options) (*DB, error) {
 	const op = "open"
-	if n := len(o.MasterKey); n != 32 {
-		return nil, tenet.Errorf(tenet.Invalid, op, "the master key is %d bytes, want 32", n)
+	ring, err := store.NewMasterKey(o.MasterKey)
+	if err != nil {
+		return nil, err
 	}
 	if o.Partitions < 0 || o.Partitions > 1024 {
 		return nil, tenet.Errorf(tenet.Invalid, op, "%d partitions, want 0 to 1024", o.Partitions)
@@ -103,7 +106,7 @@ func Open(ctx context.Context, dsn string, o Options) (*DB, error) {
 		return nil, failure(op, err)
 	}
 	db := &DB{pool: pool, timeout: o.Timeout}
-	copy(db.master[:], o.MasterKey)
+	db.keys.Store(&ring)
 	if err := db.migrate(ctx, o.Partitions); err != nil {
 		pool.Close()
 		return nil, failure(op, err)

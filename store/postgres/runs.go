@@ -61,7 +61,7 @@ func (db *DB) run(ctx context.Context, c conn, op string, scope tenet.Scope, id 
 		return nil, err
 	}
 	r.ended = ended != column.NoStart
-	r.key, err = db.master.unwrap(r.subject.id, wrapped)
+	r.key, err = db.unwrap(r.subject.id, wrapped)
 	return r, err
 }
 
@@ -180,7 +180,7 @@ func (db *DB) Checkpoints(ctx context.Context, scope tenet.Scope, id tenet.Sessi
 			}
 			var err error
 			if !found {
-				if r.key, err = db.master.unwrap(r.id, wrapped); err != nil {
+				if r.key, err = db.unwrap(r.id, wrapped); err != nil {
 					return err
 				}
 			}

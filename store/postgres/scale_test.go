@@ -111,8 +111,8 @@ func grow(t *testing.T, db *DB, template int64, from, to int) {
 	for ; from < to; from += 2000 {
 		var subs [][]any
 		for i := from; i < min(to, from+2000); i++ {
-			id := surrogate()
-			subs = append(subs, []any{id, fmt.Sprint("tenant", i%1000), int16(1), fmt.Sprint("u", i), db.master.wrap(id, store.NewDataKey())})
+			id := store.Surrogate()
+			subs = append(subs, []any{id, fmt.Sprint("tenant", i%1000), int16(1), fmt.Sprint("u", i), db.master().Wrap(id, store.NewDataKey())})
 		}
 		tx, err := db.pool.Begin(ctx)
 		if err != nil {

@@ -54,7 +54,7 @@ func (db *DB) session(ctx context.Context, c conn, op string, scope tenet.Scope,
 	if err != nil {
 		return nil, err
 	}
-	if out.key, err = db.master.unwrap(out.subject.id, wrapped); err != nil {
+	if out.key, err = db.unwrap(out.subject.id, wrapped); err != nil {
 		return nil, err
 	}
 	out.TTL = time.Duration(ttl)

@@ -2,10 +2,6 @@ package postgres
 
 import (
 	"context"
-	"crypto/aes"
-	"crypto/cipher"
-	"crypto/rand"
-	"encoding/binary"
 	"errors"
 	"strconv"
 	"time"
@@ -17,59 +13,6 @@ import (
 	"github.com/tenet-memory/tenet/store/column"
 )
 
-// masterKey wraps the subjects' data keys.
-type masterKey [32]byte
-
-func (k masterKey) aead() cipher.AEAD {
-	block, err := aes.NewCipher(k[:])
-	if err != nil {
-		panic(err) // a 32-byte key cannot fail
-	}
-	aead, err := cipher.NewGCM(block)
-	if err != nil {
-		panic(err)
-	}
-	return aead
-}
-
-// wrap seals a data key, bound to its surrogate.
-func (k masterKey) wrap(scope int64, dk store.DataKey) []byte {
-	aead := k.aead()
-	nonce := make([]byte, aead.NonceSize())
-	rand.Read(nonce)
-	return aead.Seal(nonce, nonce, dk[:], aboutKey(scope))
-}
-
-func (k masterKey) unwrap(scope int64, wrapped []byte) (dk store.DataKey, err error) {
-	aead := k.aead()
-	n := aead.NonceSize()
-	if len(wrapped) < n {
-		return dk, tenet.Errorf(tenet.Internal, "unwrap", "a subject's data key was altered")
-	}
-	plain, err := aead.Open(nil, wrapped[:n], wrapped[n:], aboutKey(scope))
-	if err != nil || len(plain) != len(dk) {
-		return dk, tenet.Errorf(tenet.Internal, "unwrap", "a subject's data key was altered")
-	}
-	copy(dk[:], plain)
-	return dk, nil
-}
-
-func aboutKey(scope int64) []byte {
-	return binary.BigEndian.AppendUint64([]byte("tenet data key "), uint64(scope))
-}
-
-// surrogate draws a random positive id: nothing about a subject or session,
-// nor their order or number, can be read from it.
-func surrogate() int64 {
-	for {
-		var b [8]byte
-		rand.Read(b[:])
-		if n := int64(binary.BigEndian.Uint64(b[:]) >> 1); n != 0 {
-			return n
-		}
-	}
-}
-
 // subject is a scope as the tables know it. The zero id is nobody yet.
 type subject struct {
 	scope tenet.Scope
@@ -77,14 +20,14 @@ type subject struct {
 	key   store.DataKey
 
 	gone   time.Time // when a namesake was erased; zero: never
-	master masterKey
+	master store.MasterKey
 }
 
 const selectSubject = `SELECT scope, data_key, erased_at FROM tenet.subjects WHERE tenant = $1 AND kind = $2 AND external_id = $3`
 
 // find looks the scope up; a scope that was never written has the zero id.
 func (db *DB) find(ctx context.Context, c conn, op string, scope tenet.Scope) (subject, error) {
-	s := subject{scope: scope, master: db.master}
+	s := subject{scope: scope, master: db.master()}
 	if scope.IsZero() {
 		return s, invalid(op, "no scope")
 	}
@@ -98,7 +41,7 @@ func (db *DB) find(ctx context.Context, c conn, op string, scope tenet.Scope) (s
 		return s, c.failure(op, err)
 	}
 	s.gone = column.Since(gone)
-	s.key, err = db.master.unwrap(s.id, wrapped)
+	s.key, err = db.unwrap(s.id, wrapped)
 	return s, err
 }
 
@@ -112,10 +55,13 @@ func (db *DB) enter(c conn, op string, scope tenet.Scope) (subject, error) {
 	if err != nil {
 		return s, err
 	}
-	id, key := surrogate(), store.NewDataKey()
+	if err := db.current(c); err != nil {
+		return s, err
+	}
+	id, key := store.Surrogate(), store.NewDataKey()
 	n, err := c.affect(`INSERT INTO tenet.subjects (scope, tenant, kind, external_id, data_key, erased_at) VALUES ($1, $2, $3, $4, $5, $6)
 		ON CONFLICT (tenant, kind, external_id) DO NOTHING`,
-		id, scope.Tenant(), int64(scope.Subject().Kind()), scope.Subject().ID(), db.master.wrap(id, key), column.Micros(gone))
+		id, scope.Tenant(), int64(scope.Subject().Kind()), scope.Subject().ID(), db.master().Wrap(id, key), column.Micros(gone))
 	if err != nil {
 		return s, err
 	}
@@ -158,7 +104,7 @@ func (s subject) nameSession(c conn, id tenet.SessionID) (int64, error) {
 		return sid, err
 	}
 	err = c.exec(`INSERT INTO tenet.session_names (sid, scope, external_id) VALUES ($1, $2, $3) ON CONFLICT (scope, external_id) DO NOTHING`,
-		surrogate(), s.id, string(id))
+		store.Surrogate(), s.id, string(id))
 	if err != nil {
 		return 0, err
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/tenet-memory/tenet"
+	"github.com/tenet-memory/tenet/store"
 	"github.com/tenet-memory/tenet/store/column"
 )
 
@@ -30,7 +31,7 @@ func (s subject) named(c conn, name string) (tid int64, err error) {
 			return tid, err
 		}
 		if err := c.exec(`INSERT INTO tenet.thread_names (tid, scope, external_id) VALUES ($1, $2, $3) ON CONFLICT (scope, external_id) DO NOTHING`,
-			surrogate(), s.id, name); err != nil {
+			store.Surrogate(), s.id, name); err != nil {
 			return 0, err
 		}
 	}

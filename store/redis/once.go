@@ -101,7 +101,7 @@ func (db *DB) write(ctx context.Context, w writing) (reply, subject, error) {
 }
 
 func (db *DB) onceID(o *store.Once) string {
-	return db.master.token("once", o.Tenant, o.Caller, o.Route, o.Key)
+	return db.token("once", o.Tenant, o.Caller, o.Route, o.Key)
 }
 
 func (db *DB) onceArgs(o *store.Once, sub subject, answer []byte) []any {
@@ -110,7 +110,7 @@ func (db *DB) onceArgs(o *store.Once, sub subject, answer []byte) []any {
 	}
 	id := db.onceID(o)
 	return []any{
-		id, micros(o.Now), db.master.keyed("once fingerprint", string(o.Fingerprint)), sub.seal(answer, "once/"+id),
+		id, micros(o.Now), db.master.OnceFingerprint(o), sub.seal(answer, "once/"+id),
 		micros(o.ExpiresAt), strconv.FormatInt(max(1, o.ExpiresAt.Sub(o.Now).Milliseconds()), 10),
 	}
 }
@@ -138,7 +138,7 @@ func (db *DB) RecordedIn(ctx context.Context, scope tenet.Scope, o *store.Once) 
 		return nil, failure(op, err)
 	case r[0] == nil || !when(found.str(2)).After(o.Now):
 		return nil, nil
-	case found.str(0) != string(db.master.keyed("once fingerprint", string(o.Fingerprint))):
+	case found.str(0) != string(db.master.OnceFingerprint(o)):
 		return nil, reply{"payload"}.verdict(op, "")
 	}
 	plain, err := sub.unseal(found.str(1), "once/"+id)

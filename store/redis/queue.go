@@ -297,7 +297,7 @@ func (db *DB) Waiting(ctx context.Context, tenant string, skip, limit int) ([]te
 
 // members calls f for each session in a tenant's set of that kind.
 func (db *DB) members(ctx context.Context, op, kind, tenant string, f func(tag, s string) error) error {
-	name := db.master.token("tenant", tenant)
+	name := db.token("tenant", tenant)
 	for _, tag := range db.shards {
 		all, err := db.client.SMembers(ctx, tag+":"+kind+":"+name).Result()
 		if err != nil {

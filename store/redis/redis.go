@@ -19,7 +19,6 @@ package redis
 import (
 	"context"
 	"crypto/hmac"
-	"crypto/sha256"
 	"crypto/tls"
 	"encoding/hex"
 	"fmt"
@@ -69,7 +68,7 @@ type Options struct {
 
 // DB is one pool of connections. It is safe for concurrent use.
 type DB struct {
-	master  masterKey
+	master  store.MasterKey
 	client  redis.UniversalClient
 	prefix  string
 	shards  []string // their hash tags
@@ -93,8 +92,9 @@ const layout = "1"
 // not parse or a master key that is not the store's.
 func Open(ctx context.Context, dsn string, o Options) (*DB, error) {
 	const op = "open"
-	if n := len(o.MasterKey); n != 32 {
-		return nil, tenet.Errorf(tenet.Invalid, op, "the master key is %d bytes, want 32", n)
+	master, err := store.NewMasterKey(o.MasterKey)
+	if err != nil {
+		return nil, err
 	}
 	addrs, base, err := parse(dsn, &o)
 	if err != nil {
@@ -117,8 +117,7 @@ func Open(ctx context.Context, dsn string, o Options) (*DB, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, o.Timeout)
 	defer cancel()
-	db := &DB{prefix: o.Prefix, timeout: o.Timeout, options: o, scripts: loadScripts()}
-	copy(db.master[:], o.MasterKey)
+	db := &DB{master: master, prefix: o.Prefix, timeout: o.Timeout, options: o, scripts: loadScripts()}
 	if db.client, err = connect(ctx, addrs, base, o); err != nil {
 		return nil, failure(op, err)
 	}
@@ -224,7 +223,7 @@ func (db *DB) check(ctx context.Context) error {
 	if h.Policy != "noeviction" && !db.options.AllowEviction {
 		return tenet.Errorf(tenet.Unavailable, op, "the server may evict keys (maxmemory-policy %s), which loses sessions without a word: set noeviction, or say evict=allow in the DSN", h.Policy)
 	}
-	check := db.keyCheck()
+	check := hex.EncodeToString(db.master.Check())
 	r, err := db.scripts["meta"].Run(ctx, db.client, []string{db.prefix + ":meta"}, layout, db.options.Shards, check).StringSlice()
 	if err != nil {
 		return err
@@ -240,12 +239,6 @@ func (db *DB) check(ctx context.Context) error {
 		db.shards = append(db.shards, fmt.Sprintf("{%s:%d}", db.prefix, i))
 	}
 	return nil
-}
-
-func (db *DB) keyCheck() string {
-	mac := hmac.New(sha256.New, db.master[:])
-	mac.Write([]byte("tenet master key"))
-	return hex.EncodeToString(mac.Sum(nil))
 }
 
 // Examine says what kind of server the DSN names, and opens no store.

@@ -2,11 +2,7 @@ package redis
 
 import (
 	"context"
-	"crypto/aes"
-	"crypto/cipher"
-	"crypto/hmac"
 	"crypto/rand"
-	"crypto/sha256"
 	"encoding/base64"
 	"encoding/binary"
 	"sync"
@@ -16,60 +12,12 @@ import (
 	"github.com/tenet-memory/tenet/store/column"
 )
 
-// masterKey wraps the subjects' data keys and makes the names in keys.
-type masterKey [32]byte
-
-func (k masterKey) aead() cipher.AEAD {
-	block, err := aes.NewCipher(k[:])
-	if err != nil {
-		panic(err) // a 32-byte key cannot fail
-	}
-	aead, err := cipher.NewGCM(block)
-	if err != nil {
-		panic(err)
-	}
-	return aead
-}
-
-func (k masterKey) seal(plain []byte, about string) []byte {
-	aead := k.aead()
-	nonce := make([]byte, aead.NonceSize())
-	rand.Read(nonce)
-	return aead.Seal(nonce, nonce, plain, []byte(about))
-}
-
-func (k masterKey) unseal(sealed, about string) ([]byte, error) {
-	aead := k.aead()
-	n := aead.NonceSize()
-	if len(sealed) < n {
-		return nil, tenet.Errorf(tenet.Internal, "unwrap", "a subject's data key or name was altered")
-	}
-	plain, err := aead.Open(nil, []byte(sealed[:n]), []byte(sealed[n:]), []byte(about))
-	if err != nil {
-		return nil, tenet.Errorf(tenet.Internal, "unwrap", "a subject's data key or name was altered")
-	}
-	return plain, nil
-}
-
-// keyed is a digest under the master key, so that what is found by it can't be
-// guessed from the keys.
-func (k masterKey) keyed(domain string, parts ...string) []byte {
-	mac := hmac.New(sha256.New, k[:])
-	var n [8]byte
-	for _, p := range append([]string{"tenet " + domain}, parts...) {
-		binary.BigEndian.PutUint64(n[:], uint64(len(p)))
-		mac.Write(n[:])
-		mac.Write([]byte(p))
-	}
-	return mac.Sum(nil)
-}
-
 // width is the length of a token.
 const width = 22
 
 // token is a name as it stands in keys.
-func (k masterKey) token(domain string, parts ...string) string {
-	return base64.RawURLEncoding.EncodeToString(k.keyed(domain, parts...))[:width]
+func (db *DB) token(domain string, parts ...string) string {
+	return base64.RawURLEncoding.EncodeToString(db.master.Keyed(domain, parts...))[:width]
 }
 
 // place is where a scope's keys lie.
@@ -84,17 +32,17 @@ func (db *DB) place(op string, scope tenet.Scope) (place, error) {
 	if scope.IsZero() {
 		return place{}, invalid(op, "no scope")
 	}
-	d := db.master.keyed("subject", scope.Tenant(), scope.Subject().Kind().String(), scope.Subject().ID())
+	d := db.master.Keyed("subject", scope.Tenant(), scope.Subject().Kind().String(), scope.Subject().ID())
 	return place{
-		scope: scope, u: base64.RawURLEncoding.EncodeToString(d)[:width], tenant: db.master.token("tenant", scope.Tenant()),
+		scope: scope, u: base64.RawURLEncoding.EncodeToString(d)[:width], tenant: db.token("tenant", scope.Tenant()),
 		tag: db.shards[binary.BigEndian.Uint64(d[24:])%uint64(len(db.shards))],
 	}, nil
 }
 
 func (db *DB) session(p place, id tenet.SessionID) string {
-	return db.master.token("session", p.u, string(id))
+	return db.token("session", p.u, string(id))
 }
-func (db *DB) thread(p place, name string) string { return db.master.token("thread", p.u, name) }
+func (db *DB) thread(p place, name string) string { return db.token("thread", p.u, name) }
 
 // subject is a place with its data key.
 type subject struct {
@@ -116,7 +64,7 @@ func (db *DB) with(p place, wrapped, kid string) (subject, error) {
 	if k, ok := db.keys.find(p.u, kid); ok {
 		return subject{p, kid, k}, nil
 	}
-	plain, err := db.master.unseal(wrapped, about("key", p.u, kid))
+	plain, _, err := db.master.Unseal([]byte(wrapped), about("key", p.u, kid))
 	if err != nil {
 		return subject{}, err
 	}
@@ -164,8 +112,8 @@ func (db *DB) enter(ctx context.Context, op string, p place) (subject, error) {
 	e.Str(p.scope.Tenant())
 	e.Num(int64(p.scope.Subject().Kind()))
 	e.Str(p.scope.Subject().ID())
-	r, err := db.run(ctx, op, "enter", p.tag, p.u, id, db.master.seal(key[:], about("key", p.u, id)),
-		db.master.seal(e.B, about("name", p.u, "")), p.tenant)
+	r, err := db.run(ctx, op, "enter", p.tag, p.u, id, db.master.Seal(key[:], about("key", p.u, id)),
+		db.master.Seal(e.B, about("name", p.u, "")), p.tenant)
 	if err != nil {
 		return subject{}, err
 	}
@@ -174,7 +122,7 @@ func (db *DB) enter(ctx context.Context, op string, p place) (subject, error) {
 
 // named is the place of a subject that was found by its token.
 func (db *DB) named(u, sealed string) (place, error) {
-	plain, err := db.master.unseal(sealed, about("name", u, ""))
+	plain, _, err := db.master.Unseal([]byte(sealed), about("name", u, ""))
 	if err != nil {
 		return place{}, err
 	}

@@ -132,7 +132,7 @@ func (db *DB) Erasures(ctx context.Context, tenant string, limit int) ([]store.E
 	}
 	var out []store.ErasureState
 	err := db.r.each(ctx, `SELECT id, what, at, scope, seq, state, counts FROM erasures WHERE owner = ? ORDER BY at DESC, id LIMIT ?`,
-		[]any{db.master.owner(tenant), limit}, func(rs *sql.Rows) error {
+		[]any{db.master().Owner(tenant), limit}, func(rs *sql.Rows) error {
 			var e store.ErasureState
 			var at, scope, seq int64
 			var counts string

@@ -81,7 +81,7 @@ type ledger struct {
 var bg = context.Background()
 
 func (db *DB) open(c conn, scope tenet.Scope) (*ledger, error) {
-	l := &ledger{subject: subject{scope: scope, master: db.master}, db: db, c: c}
+	l := &ledger{subject: subject{scope: scope, master: db.master()}, db: db, c: c}
 	var wrapped []byte
 	var last, gone int64
 	err := c.row(bg, `SELECT s.scope, s.data_key, s.erased_at, h.text, h.stats, h.audit, h.sleep, h.facts, h.staged, h.tombs, h.frozen, h.last_at, h.hash
@@ -98,7 +98,7 @@ func (db *DB) open(c conn, scope tenet.Scope) (*ledger, error) {
 		l.subject, err = db.enter(c, "apply", scope)
 	case err == nil:
 		l.lastAt, l.gone = column.From(last), column.Since(gone)
-		l.key, err = db.master.unwrap(l.id, wrapped)
+		l.key, err = db.unwrap(l.id, wrapped)
 	}
 	l.wasFacts, l.wasAudit = l.facts, l.head.Audit
 	return l, err

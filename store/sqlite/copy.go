@@ -74,6 +74,14 @@ func (db *DB) Rows(ctx context.Context, table string, columns []string, scope *i
 	}))
 }
 
-// Master is the key that wraps the subjects' keys, for a database that is to
-// hold the same sealed values.
-func (db *DB) Master() []byte { return slices.Clone(db.master[:]) }
+// Master is the key that wraps the subjects' keys, and Kept the secret that
+// digests are made with as it is sealed under that (nil: it is that key), for a
+// database that is to hold the same sealed values.
+func (db *DB) Master() []byte { return db.master().Wraps() }
+
+func (db *DB) Kept() []byte {
+	if k := db.master(); k.Rotated() {
+		return k.Kept()
+	}
+	return nil
+}

@@ -12,29 +12,14 @@ import (
 	"github.com/tenet-memory/tenet/store/column"
 )
 
-// Digests under the master key, of what no table may name.
-func (k masterKey) goneSubject(s tenet.Scope) []byte {
-	return k.keyed("gone subject", []byte(s.Key()))
-}
-
-func (k masterKey) goneStatement(s tenet.Scope, statement string) []byte {
-	return k.keyed("gone statement", []byte(s.Key()), []byte(statement))
-}
-
-func (k masterKey) author(tenant, who string) []byte {
-	return k.keyed("author", []byte(tenant), []byte(who))
-}
-
-func (k masterKey) owner(tenant string) []byte { return k.keyed("owner", []byte(tenant)) }
-
 // goneAt is when a subject of this name was erased, and where the Text
 // positions of the next one begin; zero when none was.
 func (db *DB) goneAt(c conn, scope tenet.Scope) (time.Time, int64, error) {
-	return goneMark(bg, c, db.master.goneSubject(scope))
+	return goneMark(bg, c, db.master().GoneSubject(scope))
 }
 
 func (s subject) goneStatement(ctx context.Context, c conn, statement string) (time.Time, int64, error) {
-	return goneMark(ctx, c, s.master.goneStatement(s.scope, statement))
+	return goneMark(ctx, c, s.master.GoneStatement(s.scope, statement))
 }
 
 func goneMark(ctx context.Context, c conn, mark []byte) (time.Time, int64, error) {
@@ -158,5 +143,5 @@ func (db *DB) visitors(c conn, s subject, reads []tenet.Scope) error {
 }
 
 func (db *DB) note(c conn, s subject, who string) error {
-	return c.exec(`INSERT INTO elsewhere (author, scope) VALUES (?, ?) ON CONFLICT DO NOTHING`, db.master.author(s.scope.Tenant(), who), s.id)
+	return c.exec(`INSERT INTO elsewhere (author, scope) VALUES (?, ?) ON CONFLICT DO NOTHING`, db.master().Author(s.scope.Tenant(), who), s.id)
 }

@@ -3,9 +3,7 @@ package sqlite
 import (
 	"context"
 	"crypto/hmac"
-	"crypto/sha256"
 	"database/sql"
-	"encoding/binary"
 	"errors"
 
 	"github.com/tenet-memory/tenet"
@@ -44,7 +42,7 @@ func (db *DB) Recorded(ctx context.Context, o *store.Once) (*store.Replay, error
 }
 
 func (db *DB) recorded(ctx context.Context, c conn, o *store.Once) (*store.Replay, error) {
-	id := db.onceID(o)
+	id := db.master().OnceID(o)
 	var scope, expires int64
 	var fingerprint, sealed, wrapped []byte
 	err := c.row(ctx, `SELECT o.scope, o.fingerprint, o.answer, o.expires_at, s.data_key FROM once o JOIN subjects s ON s.scope = o.scope WHERE o.id = ?`,
@@ -56,10 +54,10 @@ func (db *DB) recorded(ctx context.Context, c conn, o *store.Once) (*store.Repla
 		return nil, err
 	case expires <= column.Start(o.Now):
 		return nil, nil
-	case !hmac.Equal(fingerprint, db.keyed("once fingerprint", o.Fingerprint)):
+	case !hmac.Equal(fingerprint, db.master().OnceFingerprint(o)):
 		return nil, &tenet.Error{Kind: tenet.Conflict, Op: "once", Code: store.CodeOncePayload, Reason: "the key was used for another request"}
 	}
-	key, err := db.master.unwrap(scope, wrapped)
+	key, err := db.unwrap(scope, wrapped)
 	if err != nil {
 		return nil, err
 	}
@@ -84,32 +82,13 @@ func (db *DB) record(c conn, op string, scope tenet.Scope, o *store.Once, result
 	if err := c.exec(`DELETE FROM once WHERE id IN (SELECT id FROM once WHERE expires_at <= ? LIMIT 2)`, column.Start(o.Now)); err != nil {
 		return err
 	}
-	id := db.onceID(o)
+	id := db.master().OnceID(o)
 	return c.exec(`INSERT OR REPLACE INTO once (id, scope, fingerprint, answer, expires_at) VALUES (?, ?, ?, ?, ?)`,
-		id, sub.id, db.keyed("once fingerprint", o.Fingerprint), sub.key.Seal(answer, aboutOnce(id)), column.Start(o.ExpiresAt))
+		id, sub.id, db.master().OnceFingerprint(o), sub.key.Seal(answer, aboutOnce(id)), column.Start(o.ExpiresAt))
 }
 
 func aboutOnce(id []byte) string { return "once/" + string(id) }
 
-func (db *DB) onceID(o *store.Once) []byte {
-	return db.keyed("once", []byte(o.Tenant), []byte(o.Caller), []byte(o.Route), []byte(o.Key))
-}
-
-// keyed is a digest under the master key, so that what is looked up by it
-// can't be guessed from the table.
-func (db *DB) keyed(domain string, parts ...[]byte) []byte { return db.master.keyed(domain, parts...) }
-
-func (k masterKey) keyed(domain string, parts ...[]byte) []byte {
-	mac := hmac.New(sha256.New, k[:])
-	var n [8]byte
-	for _, p := range append([][]byte{[]byte("tenet " + domain)}, parts...) {
-		binary.BigEndian.PutUint64(n[:], uint64(len(p)))
-		mac.Write(n[:])
-		mac.Write(p)
-	}
-	return mac.Sum(nil)
-}
-
 // Secret derives a secret of the server's own from the master key, for what a
 // process has to recognise again: cursors, fences, API keys.
-func (db *DB) Secret(purpose string) []byte { return db.keyed("secret", []byte(purpose)) }
+func (db *DB) Secret(purpose string) []byte { return db.master().Secret(purpose) }

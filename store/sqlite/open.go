@@ -2,19 +2,14 @@ package sqlite
 
 import (
 	"context"
-	"crypto/hmac"
-	"crypto/rand"
-	"crypto/sha256"
 	"database/sql"
 	"embed"
-	"encoding/hex"
 	"errors"
 	"io/fs"
 	"net/url"
 	"os"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/tenet-memory/tenet"
@@ -171,93 +166,6 @@ func persist(ctx context.Context, f func() error) error {
 			return err
 		}
 	}
-}
-
-// findKey sets the master key: the option's, or the key file's. The file's
-// check value, written with the first key, tells a wrong one.
-func (db *DB) findKey(ctx context.Context, path string, o Options) error {
-	const op = "open"
-	var check []byte
-	err := db.r.row(ctx, "SELECT key_check FROM meta", nil, &check)
-	fresh := errors.Is(err, sql.ErrNoRows)
-	if err != nil && !fresh {
-		return failure(op, err)
-	}
-	raw := o.MasterKey
-	if len(raw) == 0 {
-		if raw, err = keyFile(path+".key", fresh && db.w != nil); err != nil {
-			return err
-		}
-	}
-	copy(db.master[:], raw)
-	mac := hmac.New(sha256.New, raw)
-	mac.Write([]byte("tenet master key"))
-	want := mac.Sum(nil)
-	if fresh {
-		if err := db.write(ctx, op, func(c conn) error {
-			return c.exec("INSERT INTO meta (one, key_check) VALUES (1, ?) ON CONFLICT DO NOTHING", want)
-		}); err != nil {
-			return err
-		}
-		if err := db.r.row(ctx, "SELECT key_check FROM meta", nil, &check); err != nil {
-			return failure(op, err)
-		}
-	}
-	if !hmac.Equal(check, want) {
-		return tenet.Errorf(tenet.Invalid, op, "the master key is not the one this file was made with")
-	}
-	return nil
-}
-
-// KeyFile reads a master key as Open keeps it beside its database, for who
-// opens a copy of the database elsewhere.
-func KeyFile(name string) ([]byte, error) { return keyFile(name, false) }
-
-// keyFile reads the key beside the database; create makes one when there is
-// none. Of several processes that make one, all read the first: it appears
-// under its name complete, by a link.
-func keyFile(name string, create bool) ([]byte, error) {
-	const op = "open"
-	if _, err := os.Stat(name); errors.Is(err, fs.ErrNotExist) && create {
-		if err := makeKeyFile(name); err != nil {
-			return nil, tenet.Errorf(tenet.Unavailable, op, "the key file cannot be made: %v", reason(err))
-		}
-	}
-	text, err := os.ReadFile(name)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil, tenet.Errorf(tenet.Unavailable, op, "the key file (the database's name with .key) is missing: without it the sealed texts cannot be read")
-	case err != nil:
-		return nil, tenet.Errorf(tenet.Unavailable, op, "the key file cannot be read: %v", reason(err))
-	}
-	key, err := hex.DecodeString(strings.TrimSpace(string(text)))
-	if err != nil || len(key) != 32 {
-		return nil, tenet.Errorf(tenet.Unavailable, op, "the key file does not hold 64 hexadecimal digits")
-	}
-	return key, nil
-}
-
-func makeKeyFile(name string) error {
-	key := make([]byte, 32)
-	rand.Read(key)
-	f, err := os.CreateTemp(filepath.Dir(name), ".tenet-key-*") // mode 0600
-	if err != nil {
-		return err
-	}
-	defer os.Remove(f.Name())
-	_, err = f.WriteString(hex.EncodeToString(key) + "\n")
-	err = errors.Join(err, f.Sync(), f.Close())
-	if err != nil {
-		return err
-	}
-	if err := os.Link(f.Name(), name); err != nil && !errors.Is(err, fs.ErrExist) {
-		return err
-	}
-	if d, err := os.Open(filepath.Dir(name)); err == nil { // the name must outlast a power cut, as the database will
-		d.Sync()
-		d.Close()
-	}
-	return nil
 }
 
 // pause waits a random while, longer the more often it was in vain.

@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"bytes"
 	"database/sql"
 	"fmt"
 	"os"
@@ -59,7 +60,7 @@ func alter(t testing.TB, path, query string) {
 // was, and the last would be run twice.
 func TestMigrationsAreAppended(t *testing.T) {
 	t.Parallel()
-	want := []string{"0001_core.sql", "0002_work.sql", "0003_recall.sql", "0004_boundary.sql", "0010_backlog.sql", "0030_erase.sql", "0040_freeze.sql"}
+	want := []string{"0001_core.sql", "0002_work.sql", "0003_recall.sql", "0004_boundary.sql", "0010_backlog.sql", "0030_erase.sql", "0040_freeze.sql", "0050_rotate.sql"}
 	files, err := schema.ReadDir("schema")
 	if err != nil {
 		t.Fatal(err)
@@ -232,7 +233,7 @@ func TestOpeningOneNewFileTogether(t *testing.T) {
 				continue
 			}
 			remember(t, db, fmt.Sprint("c", i), fmt.Sprint("k", i), fmt.Sprint("value ", i))
-			if db.master != dbs[0].master {
+			if !bytes.Equal(db.master().Wraps(), dbs[0].master().Wraps()) {
 				t.Error("two master keys")
 			}
 		}

@@ -50,7 +50,7 @@ func (db *DB) run(ctx context.Context, c conn, op string, scope tenet.Scope, id 
 		return nil, err
 	}
 	r.ended = ended != column.NoStart
-	r.key, err = db.master.unwrap(r.subject.id, wrapped)
+	r.key, err = db.unwrap(r.subject.id, wrapped)
 	return r, err
 }
 
@@ -172,7 +172,7 @@ func (db *DB) Checkpoints(ctx context.Context, scope tenet.Scope, id tenet.Sessi
 			}
 			if !found {
 				found = true
-				if s.key, err = db.master.unwrap(s.id, wrapped); err != nil {
+				if s.key, err = db.unwrap(s.id, wrapped); err != nil {
 					return err
 				}
 			}

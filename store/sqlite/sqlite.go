@@ -19,6 +19,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/tenet-memory/tenet"
@@ -36,7 +37,8 @@ const Memory = ":memory:"
 
 // Options configure Open. The zero value is ready to use.
 type Options struct {
-	// MasterKey, 32 bytes, wraps each subject's data key. When empty it is
+	// MasterKey, 32 bytes, wraps each subject's data key; further keys of 32 bytes
+	// behind it are unwrapped with, too, while a rotation goes on. When empty it is
 	// read from the file beside the database, path + ".key", which is made
 	// on first use and belongs in no backup of the database.
 	MasterKey []byte
@@ -44,7 +46,8 @@ type Options struct {
 
 // DB is one open file. It is safe for concurrent use.
 type DB struct {
-	master     masterKey
+	keys       atomic.Pointer[store.MasterKey]
+	keyFile    string  // where the master key is read again when it was rotated; empty: nowhere
 	w          *writer // nil when the file is read-only
 	r          conn
 	facts      factCache
@@ -63,8 +66,10 @@ type DB struct {
 // is not the file's. A file without write permission opens for reading.
 func Open(ctx context.Context, path string, o Options) (*DB, error) {
 	const op = "open"
-	if n := len(o.MasterKey); n != 0 && n != 32 {
-		return nil, tenet.Errorf(tenet.Invalid, op, "the master key is %d bytes, want 32", n)
+	if len(o.MasterKey) > 0 {
+		if _, err := store.NewMasterKey(o.MasterKey); err != nil {
+			return nil, err
+		}
 	}
 	if path == "" {
 		return nil, tenet.Errorf(tenet.Invalid, op, "no path")

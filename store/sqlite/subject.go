@@ -2,11 +2,7 @@ package sqlite
 
 import (
 	"context"
-	"crypto/aes"
-	"crypto/cipher"
-	"crypto/rand"
 	"database/sql"
-	"encoding/binary"
 	"errors"
 	"strconv"
 	"time"
@@ -16,59 +12,6 @@ import (
 	"github.com/tenet-memory/tenet/store/column"
 )
 
-// masterKey wraps the subjects' data keys.
-type masterKey [32]byte
-
-func (k masterKey) aead() cipher.AEAD {
-	block, err := aes.NewCipher(k[:])
-	if err != nil {
-		panic(err) // a 32-byte key cannot fail
-	}
-	aead, err := cipher.NewGCM(block)
-	if err != nil {
-		panic(err)
-	}
-	return aead
-}
-
-// wrap seals a data key, bound to its surrogate.
-func (k masterKey) wrap(scope int64, dk store.DataKey) []byte {
-	aead := k.aead()
-	nonce := make([]byte, aead.NonceSize())
-	rand.Read(nonce)
-	return aead.Seal(nonce, nonce, dk[:], aboutKey(scope))
-}
-
-func (k masterKey) unwrap(scope int64, wrapped []byte) (dk store.DataKey, err error) {
-	aead := k.aead()
-	n := aead.NonceSize()
-	if len(wrapped) < n {
-		return dk, tenet.Errorf(tenet.Internal, "unwrap", "a subject's data key was altered")
-	}
-	plain, err := aead.Open(nil, wrapped[:n], wrapped[n:], aboutKey(scope))
-	if err != nil || len(plain) != len(dk) {
-		return dk, tenet.Errorf(tenet.Internal, "unwrap", "a subject's data key was altered")
-	}
-	copy(dk[:], plain)
-	return dk, nil
-}
-
-func aboutKey(scope int64) []byte {
-	return binary.BigEndian.AppendUint64([]byte("tenet data key "), uint64(scope))
-}
-
-// surrogate draws a random positive id: nothing about a subject or session,
-// nor their order or number, can be read from it.
-func surrogate() int64 {
-	for {
-		var b [8]byte
-		rand.Read(b[:])
-		if n := int64(binary.BigEndian.Uint64(b[:]) >> 1); n != 0 {
-			return n
-		}
-	}
-}
-
 // subject is a scope as the tables know it. The zero id is nobody yet.
 type subject struct {
 	scope tenet.Scope
@@ -76,14 +19,14 @@ type subject struct {
 	key   store.DataKey
 
 	gone   time.Time // when a namesake was erased; zero: never
-	master masterKey
+	master store.MasterKey
 }
 
 const selectSubject = `SELECT scope, data_key, erased_at FROM subjects WHERE tenant = ? AND kind = ? AND external_id = ?`
 
 // find looks the scope up; a scope that was never written has the zero id.
 func (db *DB) find(ctx context.Context, c conn, op string, scope tenet.Scope) (subject, error) {
-	s := subject{scope: scope, master: db.master}
+	s := subject{scope: scope, master: db.master()}
 	if scope.IsZero() {
 		return s, invalid(op, "no scope")
 	}
@@ -97,7 +40,7 @@ func (db *DB) find(ctx context.Context, c conn, op string, scope tenet.Scope) (s
 		return s, failure(op, err)
 	}
 	s.gone = column.Since(gone)
-	s.key, err = db.master.unwrap(s.id, wrapped)
+	s.key, err = db.unwrap(s.id, wrapped)
 	return s, err
 }
 
@@ -111,9 +54,12 @@ func (db *DB) enter(c conn, op string, scope tenet.Scope) (subject, error) {
 	if s.gone, base, err = db.goneAt(c, scope); err != nil {
 		return s, err
 	}
-	s.id, s.key = surrogate(), store.NewDataKey()
+	if err := db.current(c); err != nil {
+		return s, err
+	}
+	s.id, s.key = store.Surrogate(), store.NewDataKey()
 	if err := c.exec(`INSERT INTO subjects (scope, tenant, kind, external_id, data_key, erased_at) VALUES (?, ?, ?, ?, ?, ?)`,
-		s.id, scope.Tenant(), int64(scope.Subject().Kind()), scope.Subject().ID(), db.master.wrap(s.id, s.key), column.Micros(s.gone)); err != nil {
+		s.id, scope.Tenant(), int64(scope.Subject().Kind()), scope.Subject().ID(), db.master().Wrap(s.id, s.key), column.Micros(s.gone)); err != nil {
 		return s, err
 	}
 	return s, c.exec(`INSERT INTO heads (scope, base, text, reset) VALUES (?1, ?2, ?2, ?2)`, s.id, base)
@@ -150,7 +96,7 @@ func (s subject) nameSession(c conn, id tenet.SessionID) (int64, error) {
 	if err != nil || sid != 0 {
 		return sid, err
 	}
-	sid = surrogate()
+	sid = store.Surrogate()
 	return sid, c.exec(`INSERT INTO session_names (sid, scope, external_id) VALUES (?, ?, ?)`, sid, s.id, string(id))
 }
 

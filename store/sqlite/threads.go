@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/tenet-memory/tenet"
+	"github.com/tenet-memory/tenet/store"
 	"github.com/tenet-memory/tenet/store/column"
 )
 
@@ -25,7 +26,7 @@ func (s subject) named(c conn, name string) (tid int64, err error) {
 	if tid, err = s.thread(bg, c, name); tid != 0 || err != nil {
 		return tid, err
 	}
-	tid = surrogate()
+	tid = store.Surrogate()
 	return tid, c.exec(`INSERT INTO thread_names (tid, scope, external_id) VALUES (?, ?, ?)`, tid, s.id, name)
 }
 
