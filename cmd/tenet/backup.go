@@ -56,6 +56,9 @@ func (c restoreCmd) Run(a *app) error {
 		return err
 	}
 	defer os.Remove(temp)
+	if err := a.unwrapKeys(); err != nil {
+		return err
+	}
 	key := a.set.masterKey
 	if len(key) == 0 {
 		if key, err = sqlite.KeyFile(path + ".key"); err != nil {

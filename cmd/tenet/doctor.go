@@ -110,7 +110,7 @@ func (fs *findings) sqlite(a *app) {
 	fs.ok("database", "%s, %d KiB", path, info.Size()>>10)
 	key, err := os.Stat(path + ".key")
 	switch {
-	case len(a.set.masterKey) > 0:
+	case len(a.set.masterKey)+len(a.set.wrapped) > 0:
 		fs.ok("master key", "from the configuration")
 	case err != nil && errors.Is(err, os.ErrNotExist):
 		fs.not("fail", "master key", "the key beside the database is missing", "restore "+path+".key: without it nothing sealed can be read")
@@ -123,7 +123,7 @@ func (fs *findings) sqlite(a *app) {
 }
 
 func (fs *findings) postgres(a *app) {
-	fs.whether(len(a.set.masterKey) > 0, "master key", "from the configuration", "fail", "none", "set master_key to 64 hexadecimal digits, the same for every process")
+	fs.whether(len(a.set.masterKey)+len(a.set.wrapped) > 0, "master key", "from the configuration", "fail", "none", "set master_key to 64 hexadecimal digits, the same for every process")
 	h, err := postgres.Examine(a.ctx, a.set.store.path)
 	if err != nil {
 		fs.not("fail", "PostgreSQL", err.Error(), "check the DSN, the network and pg_hba.conf")

@@ -12,6 +12,7 @@ import (
 )
 
 type masterKeyCmd struct {
+	Make   masterKeyMakeCmd   `cmd:"" help:"Draw a key for the setting master_key and print it, wrapped when there is a key service."`
 	Rotate masterKeyRotateCmd `cmd:"" help:"Wrap every data key under a new master key; readers and writers go on."`
 }
 
@@ -26,6 +27,9 @@ const keySize = 32
 func (c masterKeyRotateCmd) Run(a *app) error {
 	const op = "master-key rotate"
 	if err := a.local(op); err != nil {
+		return err
+	}
+	if err := a.unwrapKeys(); err != nil {
 		return err
 	}
 	if len(a.set.masterKey) > 0 {
@@ -44,9 +48,7 @@ func (c masterKeyRotateCmd) Run(a *app) error {
 	}
 	resumed := len(keys) > keySize // a rotation was cut off: it goes on to the same key
 	if !resumed {
-		next := make([]byte, keySize)
-		rand.Read(next)
-		keys = append(next, keys...)
+		keys = append(newMasterKey(), keys...)
 	}
 	if c.Old != "" {
 		if err := writeOldKeys(c.Old, keys[keySize:]); err != nil {
@@ -108,6 +110,12 @@ func (c masterKeyRotateCmd) configured(a *app) error {
 
 func (a *app) rotated(n int, next string) error {
 	return a.print(map[string]any{"wrapped": n}, func() { a.printf("%d data keys are wrapped under the new key; %s\n", n, next) })
+}
+
+func newMasterKey() []byte {
+	key := make([]byte, keySize)
+	rand.Read(key)
+	return key
 }
 
 // writeOldKeys keeps the earlier keys, for their owner only. A file of a

@@ -50,6 +50,9 @@ func (c migrateCmd) Run(a *app) error {
 	if from.scheme != "sqlite" || to.scheme != "postgres" {
 		return tenet.Errorf(tenet.Invalid, "usage", "it copies from a file (sqlite://...) to postgres://...")
 	}
+	if err := a.unwrapKeys(); err != nil {
+		return err
+	}
 	src, err := sqlite.Open(a.ctx, from.path, sqlite.Options{MasterKey: a.set.masterKey})
 	if err != nil {
 		return err

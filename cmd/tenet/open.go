@@ -87,6 +87,9 @@ func (a *app) memory(may access) (*memory.Memory, error) {
 	if a.opened != nil {
 		return a.opened.Memory, nil
 	}
+	if err := a.unwrapKeys(); err != nil {
+		return nil, err
+	}
 	emb, err := a.embedder()
 	if err != nil {
 		return nil, err

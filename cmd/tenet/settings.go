@@ -69,6 +69,9 @@ var keys = []struct {
 	{"oidc_tenant", "", false},
 	{"oidc_kind", "", false},
 	{"master_key", "", true},
+	{"key_service", "", false},      // where master_key is unwrapped: Vault's transit engine, https://vault:8200/v1/transit
+	{"key_service_key", "", false},  // the name of its key (default: tenet)
+	{"key_service_token", "", true}, // what it is asked with
 	{"fence_secret", "", true},
 }
 
@@ -91,6 +94,7 @@ type settings struct {
 	embedDim   int
 	limits     memory.Limits
 	masterKey  []byte
+	wrapped    []string // master keys that the key service has still to unwrap
 	fence      []byte
 	policy     string
 
@@ -357,7 +361,13 @@ func (s *settings) check() error {
 	if v["oidc_issuer"] != "" && v["oidc_audience"] == "" {
 		return bad("oidc_audience", "say for whom the issuer's tokens are meant")
 	}
-	if v["master_key"] != "" {
+	switch {
+	case v["key_service"] != "" && v["master_key"] != "":
+		if u, err := url.Parse(v["key_service"]); err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" {
+			return bad("key_service", "want a URL such as https://vault:8200/v1/transit")
+		}
+		s.wrapped = strings.Split(v["master_key"], ",")
+	case v["master_key"] != "":
 		for _, one := range strings.Split(v["master_key"], ",") {
 			key, err := hex.DecodeString(strings.TrimSpace(one))
 			if err != nil || len(key) != 32 {
