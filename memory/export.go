@@ -29,8 +29,9 @@ type Exported struct {
 	NotHeld string `json:"not_held,omitempty"`
 }
 
-// pastPage is how many entries are read at a time.
-const pastPage = 1000
+// pastPage is how many entries are read at a time. Each page is a walk over the
+// scope's rows: fewer pages are faster, and hold more.
+const pastPage = 4000
 
 const (
 	sessionsApart = "sessions: their store does not give them out"

@@ -77,7 +77,7 @@ type importPart struct {
 	scope  tenet.Scope
 	there  int  // entries of the file that the scope has already, from its first
 	merge  bool // it has another past, or the file is not this deployment's
-	erased bool // something was erased from it, or it was erased itself
+	erased bool // something may have been erased from it, or it itself
 }
 
 // check reads the file to its end, verifies it and settles what is to be done.
@@ -96,7 +96,7 @@ func (i *importing) check(ctx context.Context, r io.Reader) error {
 		switch l := v.(type) {
 		case *headLine:
 			own := len(i.m.cfg.ErasureKey) == ed25519.PrivateKeySize && f.key.Equal(i.m.cfg.ErasureKey.Public()) && l.Tenant == i.by.Tenant() && i.by.Kind() == tenet.Operator
-			_, archived := i.m.ledger.(store.Archive)
+			archive, archived := i.m.ledger.(store.Archive)
 			i.out.Own = own && archived
 			p := importPart{merge: !i.out.Own}
 			if p.scope, err = tenet.NewScope(i.by.Tenant(), f.scope.Subject()); err != nil {
@@ -112,7 +112,13 @@ func (i *importing) check(ctx context.Context, r io.Reader) error {
 			if have, err = i.m.pastOf(ctx, p.scope); err != nil {
 				return err
 			}
-			p.erased = !st.Blocked.Subject.IsZero() || have.last > 0
+			forgot := true
+			if archived {
+				if forgot, err = archive.Forgot(ctx, p.scope); err != nil {
+					return err
+				}
+			}
+			p.erased = forgot || !st.Blocked.Subject.IsZero() || have.last > 0
 			i.parts = append(i.parts, p)
 		case *entryLine:
 			if err := f.checkEntry(l); err != nil {
@@ -264,7 +270,7 @@ func (w *partWriter) entry(ctx context.Context, l *entryLine) error {
 	switch {
 	case w.merge:
 		if w.offered == nil {
-			w.offered = newOffered(w.importing, w.scope)
+			w.offered = newOffered(w.importing, w.scope, w.erased)
 		}
 		w.offered.note(l)
 		return nil

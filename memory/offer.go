@@ -79,14 +79,15 @@ const foreign = tenet.LabelUserStated
 type offered struct {
 	*importing
 	scope    tenet.Scope
+	erased   bool // what was erased is to be looked up
 	records  map[tenet.RecordID]tenet.Record
 	evidence map[tenet.RecordID][]tenet.Evidence
 	known    map[tenet.RecordID]time.Time
 	order    []tenet.RecordID
 }
 
-func newOffered(i *importing, scope tenet.Scope) *offered {
-	return &offered{importing: i, scope: scope, records: map[tenet.RecordID]tenet.Record{}, evidence: map[tenet.RecordID][]tenet.Evidence{}, known: map[tenet.RecordID]time.Time{}}
+func newOffered(i *importing, scope tenet.Scope, erased bool) *offered {
+	return &offered{importing: i, scope: scope, erased: erased, records: map[tenet.RecordID]tenet.Record{}, evidence: map[tenet.RecordID][]tenet.Evidence{}, known: map[tenet.RecordID]time.Time{}}
 }
 
 func (o *offered) note(l *entryLine) {
@@ -129,6 +130,20 @@ func (o *offered) offer(ctx context.Context) error {
 				continue
 			} else if tenet.KindOf(err) != tenet.NotFound {
 				return err
+			}
+		}
+		if o.erased {
+			p := gate.Plan{Scope: o.scope, Insert: []tenet.Record{r}}
+			if o.out.Own { // else when it was recorded is not believed
+				p.At = o.known[id]
+			}
+			gone, err := o.m.erasedSince(ctx, p)
+			if err != nil {
+				return err
+			}
+			if gone {
+				o.out.Refused[string(tenet.CodeErased)]++
+				continue
 			}
 		}
 		offers = append(offers, o.of(r))

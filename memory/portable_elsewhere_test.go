@@ -189,6 +189,10 @@ func (c cutLedger) Past(ctx context.Context, scope tenet.Scope, after uint64, li
 	return c.Ledger.(store.Archive).Past(ctx, scope, after, limit)
 }
 
+func (c cutLedger) Forgot(ctx context.Context, scope tenet.Scope) (bool, error) {
+	return c.Ledger.(store.Archive).Forgot(ctx, scope)
+}
+
 func (c cutLedger) Apply(ctx context.Context, ds []gate.Decision, again store.Rejudge) ([]store.Applied, error) {
 	if *c.left--; *c.left < 0 {
 		return nil, tenet.Errorf(tenet.Unavailable, "apply", "the power is off")

@@ -79,7 +79,9 @@ func (e *engine) live(t *testing.T) {
 	must[memory.Report](t)(e.Consolidate(ctx, e.app, e.sarah, "chat/1"))
 	must[[]tenet.Message](t)(s.Append(ctx, tenet.UserMessage("This waits.")))
 	must[tenet.CandidateID](t)(s.Propose(ctx, tenet.Note(e.sarah, "a proposal that waits").Quoting("a proposal that waits")))
-	must[memory.Report](t)(must[*memory.Session](t)(e.Session(ctx, e.app, e.sarah, "chat/0")).End(ctx))
+	last := must[*memory.Session](t)(e.Session(ctx, e.op, e.sarah, "chat/0"))
+	must[[]tenet.Message](t)(last.Append(ctx, tenet.UserMessage("The operator notes that the file is complete.")))
+	must[memory.Report](t)(last.End(ctx))
 	// What is held, and what became of it.
 	for i, city := range []string{"Oslo", "Paris", "Lima", "Quito"} {
 		id := e.hold(t, agent, quoting(tenet.Fact(e.sarah, "home_city", city)))
@@ -117,7 +119,9 @@ func (e *engine) live(t *testing.T) {
 	}
 	e.advance(200 * day)
 	must[memory.Swept](t)(e.Sweep(ctx))
+	must[tenet.AuditEntry](t)(op.Freeze(ctx, "a case"))
 	remember(e.app, tenet.Note(e.sarah, "Sarah came back from the sea."))
+	must[tenet.AuditEntry](t)(op.Thaw(ctx, "closed"))
 	for i, city := range []string{"Bern", "Kiel"} { // their texts are still kept
 		if id := e.hold(t, agent, quoting(tenet.Fact(e.sarah, "home_city", city))); i == 0 {
 			ok(op.Discard(ctx, id, "no"))

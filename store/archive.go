@@ -21,6 +21,9 @@ type Archive interface {
 	// API keys. Tombstones of what was rejected are told where the scope still
 	// holds the statement.
 	Past(ctx context.Context, scope tenet.Scope, after uint64, limit int) (ps []gate.Plan, last uint64, err error)
+	// Forgot reports whether an erasure may have been carried out that reached the
+	// scope, those from a journal included: if not, nothing needs to be looked up.
+	Forgot(ctx context.Context, scope tenet.Scope) (bool, error)
 }
 
 // WholeSession is a session with everything an export carries of it: not its

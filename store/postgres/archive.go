@@ -39,7 +39,7 @@ func (l *ledger) continues(p gate.Plan) error {
 				q.Sources = append(q.Sources, gate.SessionSource(o.Session))
 			}
 		}
-		b, err := l.block(q)
+		b, err := l.blocked(bg, l.c, q) // whatever the scope's head says of tombstones
 		if err != nil {
 			return err
 		}
@@ -48,6 +48,16 @@ func (l *ledger) continues(p gate.Plan) error {
 		}
 	}
 	return nil
+}
+
+// Forgot implements store.Archive.
+func (db *DB) Forgot(ctx context.Context, scope tenet.Scope) (bool, error) {
+	if scope.IsZero() {
+		return false, invalid("forgot", "no scope")
+	}
+	var any bool // marks are nobody's by their looks
+	err := db.at(scope).row(ctx, `SELECT EXISTS (SELECT 1 FROM tenet.gone)`, nil, &any)
+	return any, failure("forgot", err)
 }
 
 // past gathers what a stretch of entries wrote.

@@ -314,6 +314,12 @@ func (e *erasure) part(l *ledger, sel erasing.Selector, words bool, again ...[]b
 	part := store.JournaledPart{Chain: chainName(l.id), Items: p.Items}
 	for _, t := range p.Tombs {
 		part.Tombs = append(part.Tombs, store.StatementDigest(l.key, t.Statement))
+		// What the scope's own tombstones say, for a database that never held it.
+		mark := e.db.master().GoneStatement(l.scope, t.Statement)
+		e.out.Journal.Gone = append(e.out.Journal.Gone, mark)
+		if err := e.c.exec(`INSERT INTO tenet.gone (mark, at, text) VALUES ($1, $2, 0) ON CONFLICT (mark) DO UPDATE SET at = greatest(tenet.gone.at, excluded.at)`, mark, column.Start(entry.At)); err != nil {
+			return err
+		}
 	}
 	e.out.Journal.Parts = append(e.out.Journal.Parts, part)
 	for place, n := range p.Counts {

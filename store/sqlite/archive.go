@@ -38,7 +38,7 @@ func (l *ledger) continues(p gate.Plan) error {
 				q.Sources = append(q.Sources, gate.SessionSource(o.Session))
 			}
 		}
-		b, err := l.block(q)
+		b, err := l.blocked(bg, l.c, q) // whatever the scope's head says of tombstones
 		if err != nil {
 			return err
 		}
@@ -47,6 +47,16 @@ func (l *ledger) continues(p gate.Plan) error {
 		}
 	}
 	return nil
+}
+
+// Forgot implements store.Archive.
+func (db *DB) Forgot(ctx context.Context, scope tenet.Scope) (bool, error) {
+	if scope.IsZero() {
+		return false, invalid("forgot", "no scope")
+	}
+	var any bool // marks are nobody's by their looks
+	err := db.r.row(ctx, `SELECT EXISTS (SELECT 1 FROM gone)`, nil, &any)
+	return any, failure("forgot", err)
 }
 
 // past gathers what a stretch of entries wrote.

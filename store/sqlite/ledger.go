@@ -159,7 +159,7 @@ func (db *DB) State(ctx context.Context, scope tenet.Scope, q gate.Query, now ti
 	if err == nil && p.id == 0 { // nobody, or nobody any more
 		s := subject{scope: scope, master: db.master()}
 		st := gate.State{Now: now}
-		if s.gone, _, err = db.goneAt(db.r, scope); err == nil && !s.gone.IsZero() {
+		if s.gone, _, err = db.goneAt(db.r, scope); err == nil {
 			st.Blocked, err = s.blocked(ctx, db.r, q)
 		}
 		return st, failure(op, err)

@@ -58,10 +58,18 @@ func (w *writing) age(id tenet.CandidateID) error {
 // blocked is what the tombstones say about a statement and what it rests on.
 func (s subject) blocked(ctx context.Context, c conn, q gate.Query) (b gate.Block, err error) {
 	b.Subject = s.gone
-	if q.Statement != "" && !s.gone.IsZero() {
+	// What was erased of a namesake, or before the scope was brought here.
+	if q.Statement != "" {
 		if b.Erased, _, err = s.goneStatement(ctx, c, q.Statement); err != nil {
 			return b, err
 		}
+	}
+	for _, source := range q.Sources {
+		at, _, err := s.goneStatement(ctx, c, source)
+		if err != nil {
+			return b, err
+		}
+		b.Source = b.Source || !at.IsZero()
 	}
 	if s.id == 0 {
 		return b, nil

@@ -117,6 +117,9 @@ func pastInPages(t testing.TB, b Backend) {
 	r := newRig(t, b, nil)
 	r.busy()
 	whole := r.past(r.l, 1000)
+	if forgot, err := r.l.(store.Archive).Forgot(ctx, r.scope); err != nil || forgot {
+		t.Errorf("something was erased: %v, %v", forgot, err)
+	}
 	if len(whole) < 12 {
 		t.Fatalf("a past of %d entries", len(whole))
 	}

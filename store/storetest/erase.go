@@ -41,6 +41,7 @@ var eraseClauses = []eraseClause{
 	{"WhatOthersSaidTooStays", saidByOthersStays},
 	{"ASessionKeptElsewhereGoes", sessionElsewhereGoes},
 	{"ADryRunWritesNothing", aDryRunWritesNothing},
+	{"ThatSomethingWasErasedIsKnown", erasureIsKnown},
 	{"LateWritersWriteNothing", lateWritersWriteNothing},
 	{"OnlyTheUserMaySayItAgain", onlyTheUserSaysItAgain},
 	{"AnAlteredRowIsFoundAfterAnErasure", alteredAfterErasure},
@@ -178,4 +179,39 @@ func (r *eraseRig) fill(word string) {
 		Answer: func(v any) ([]byte, error) { return json.Marshal(v) }})
 	_, err = r.db.Append(once, r.scope, session, []tenet.Message{{ID: tenet.MessageID("once-" + word), Role: tenet.RoleUser, Text: "again " + word, Label: tenet.LabelUserStated, RecordedBy: "app:test", RecordedAt: r.now}}, time.Time{})
 	must(r.TB, err)
+}
+
+// erasureIsKnown: of parts too, and for a subject of the same name that has
+// nothing yet.
+func erasureIsKnown(t testing.TB, r *eraseRig) {
+	a := r.keep(r.note("Sarah likes " + mark + "."))
+	known := func(want bool) {
+		t.Helper()
+		if forgot, err := r.db.(store.Archive).Forgot(ctx, r.scope); err != nil || forgot != want {
+			t.Errorf("forgot is %v, %v", forgot, err)
+		}
+	}
+	known(false)
+	d, err := r.g.Erase(r.operator, r.scope, gate.Selection{Record: a.Verdict.Record}, "erasure-dry", "", r.now)
+	must(t, err)
+	_, err = r.db.Erase(ctx, d, store.EraseOptions{DryRun: true})
+	must(t, err)
+	known(false)
+	d, err = r.g.Erase(r.operator, r.scope, gate.Selection{Record: a.Verdict.Record}, "erasure-1", "", r.now)
+	must(t, err)
+	e, err := r.db.Erase(ctx, d, store.EraseOptions{})
+	must(t, err)
+	known(true)
+	if len(e.Journal.Gone) == 0 {
+		t.Error("the journal's line says nothing to a database that never held it")
+	}
+	d, err = r.g.Erase(r.operator, r.scope, gate.Selection{Subject: true}, "erasure-2", "", r.now.Add(time.Second))
+	must(t, err)
+	_, err = r.db.Erase(ctx, d, store.EraseOptions{})
+	must(t, err)
+	st, err := r.l.State(ctx, r.scope, gate.Query{Statement: gate.Fingerprint(tenet.Note(r.scope, "Sarah likes "+mark+"."))}, r.now)
+	must(t, err)
+	if st.Blocked.Erased.IsZero() || st.Blocked.Subject.IsZero() {
+		t.Errorf("what was erased is not known: %+v", st.Blocked)
+	}
 }

@@ -57,7 +57,7 @@ func alteredAfterErasure(t testing.TB, r *eraseRig) {
 			t.Fatalf("kept on others' word: %v", e.Kept)
 		}
 		r.verified()
-		if why, err := r.db.Chain(ctx, e.Chain, e.Seq, append([]byte{0}, e.Hash[1:]...)); err != nil || why == "" {
+		if why, err := r.db.Chain(ctx, e.Chain, e.Seq, append([]byte{e.Hash[0] ^ 1}, e.Hash[1:]...)); err != nil || why == "" {
 			t.Errorf("another hash at the entry is not found: %q %v", why, err)
 		}
 		if why, err := r.db.Chain(ctx, e.Chain, e.Seq+100, e.Hash); err != nil || why == "" {

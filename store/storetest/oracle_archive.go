@@ -59,6 +59,13 @@ func (o *Oracle) Past(ctx context.Context, scope tenet.Scope, after uint64, limi
 	return out, last, nil
 }
 
+// Forgot implements store.Archive: an oracle does not erase.
+func (o *Oracle) Forgot(ctx context.Context, scope tenet.Scope) (bool, error) {
+	_, err := o.enter(ctx, "forgot", scope)
+	o.mu.Unlock()
+	return false, err
+}
+
 // plan is what entry e wrote, as the rows stand.
 func (d *durable) plan(scope tenet.Scope, e tenet.AuditEntry) (gate.Plan, error) {
 	p := gate.Plan{Kind: gate.KindNamed(e.Action), Scope: scope, Actor: e.Actor, At: e.At, Ref: e.Ref, Why: e.Why}
