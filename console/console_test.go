@@ -16,6 +16,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 	"unicode"
@@ -40,6 +41,34 @@ type world struct {
 	url  string
 	keyd map[string]string
 	now  time.Time
+
+	mu       sync.Mutex
+	statuses map[string]int // of the last answer, by method and path
+}
+
+// ServeHTTP is the console, and remembers how each route answered last.
+func (w *world) ServeHTTP(rw http.ResponseWriter, q *http.Request) {
+	s := &statusOf{rw, 200}
+	w.con.ServeHTTP(s, q)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.statuses[q.Method+" "+q.URL.Path] = s.status
+}
+
+func (w *world) status(route string) int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.statuses[route]
+}
+
+type statusOf struct {
+	http.ResponseWriter
+	status int
+}
+
+func (s *statusOf) WriteHeader(status int) {
+	s.status = status
+	s.ResponseWriter.WriteHeader(status)
 }
 
 func ok(t testing.TB, err error) {
@@ -54,7 +83,7 @@ func newWorld(t testing.TB) *world {
 	ok(t, err)
 	t.Cleanup(func() { db.Close() })
 	g := gate.New(policy.Default(), policy.Keys())
-	w := &world{TB: t, db: db, gate: g, keyd: map[string]string{}, now: time.Now()}
+	w := &world{TB: t, db: db, gate: g, keyd: map[string]string{}, now: time.Now(), statuses: map[string]int{}}
 	w.mem, err = memory.Open(t.Context(), memory.Config{Ledger: db, Sessions: db, Gate: g, Now: func() time.Time { return w.now }})
 	ok(t, err)
 	keys, err := memory.NewKeyring(db, g, db.Secret("api keys"), nil)
@@ -76,7 +105,7 @@ func newWorld(t testing.TB) *world {
 			return o.Trial(ctx, gate.New(append(policy.Default(), rule), policy.Keys()), n)
 		}})
 	ok(t, err)
-	srv := httptest.NewServer(w.con)
+	srv := httptest.NewServer(w)
 	t.Cleanup(srv.Close)
 	w.url = srv.URL
 	return w

@@ -243,3 +243,47 @@ func TestReadingAFactsTimeline(t *testing.T) {
 		t.Errorf("%d boxes, %d of what is believed now", len(boxes), now)
 	}
 }
+
+// TestEveryActionWorksWithoutScripts sends each form of the route table from the
+// page it stands on, in a browser that runs none.
+func TestEveryActionWorksWithoutScripts(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.populate(t)
+	scope, agent := w.scope("acme", "sarah"), w.principal(tenet.Agent, "acme", "bot")
+	chat, err := w.mem.Session(t.Context(), agent, scope, "chat-9")
+	ok(t, err)
+	for _, k := range []string{"pet", "team", "size", "car"} {
+		m, err := chat.Append(t.Context(), tenet.AssistantMessage("The customer's "+k+" is known."))
+		ok(t, err)
+		_, err = chat.Propose(t.Context(), tenet.Fact(scope, k, "known").Citing(m[0].ID))
+		ok(t, err)
+	}
+	_, err = chat.End(t.Context())
+	ok(t, err)
+	b := w.tab(t, false)
+	sent := func(name string) func() {
+		return func() {
+			b.open("/console/quarantine?subject=user:sarah")
+			b.click("form[action='/console/" + name + "'] button")
+		}
+	}
+	do := shows(b)
+	do["POST /console/sign-in"] = func() { b.signIn("acme/operator") }
+	for _, name := range []string{"release", "reject", "admit"} {
+		do["POST /console/"+name] = sent(name)
+	}
+	do["POST /console/pin"] = func() { do["GET /console/record"](); b.click("button[name=pinned]") }
+	do["POST /console/sign-out"] = func() { b.open("/console/"); b.click("header button") }
+	for _, name := range []string{"sign-in", "ask", "release", "reject", "admit", "bulk", "pin", "policy", "trial", "try", "revoke", "erase", "sign-out"} {
+		do["POST /console/"+name]()
+		if status := w.status("POST /console/" + name); status != 200 && status != 303 {
+			t.Errorf("%s answers %d at %s", name, status, b.path())
+		}
+	}
+	for _, r := range w.con.routes() {
+		if name := r.method + " " + r.path; r.method == "POST" && w.status(name) == 0 {
+			t.Errorf("%s was not sent", name)
+		}
+	}
+}
