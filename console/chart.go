@@ -43,7 +43,7 @@ type round struct {
 }
 
 // roundStep is how many subjects one reading looks at.
-const roundStep = 50
+const roundStep = 20
 
 // step goes on with the round, and returns what waits as far as it is known.
 func (c *Console) step(ctx context.Context, tenant string) ([]memory.OpenHolds, time.Time) {

@@ -756,18 +756,18 @@ func TestEveryOpenHoldIsFoundByTheRound(t *testing.T) {
 	w := newWorld(t)
 	w.populate(t)
 	app := w.principal(tenet.App, "acme", "shop")
-	for i := range 2 * roundStep {
+	for i := range 5 * roundStep {
 		_, err := w.mem.Remember(t.Context(), app, tenet.Note(w.scope("acme", fmt.Sprintf("u%03d", i)), "I like tea.").Quoting("I like tea."))
 		ok(t, err)
 	}
 	b := w.browser()
 	b.signIn("acme/operator")
 	var body string
-	for range 3 {
+	for range 6 {
 		_, body = b.do("GET", "/console/", nil)
 	}
 	if !strings.Contains(body, "user:sarah") || !strings.Contains(body, "1 open") || !strings.Contains(body, "found it that ended at") {
-		t.Errorf("after a round over %d subjects:\n%s", 2*roundStep+1, body)
+		t.Errorf("after a round over %d subjects:\n%s", 5*roundStep+1, body)
 	}
 	ss := w.con.read(t.Context(), "acme")
 	if s := ss[len(ss)-1]; s.open != 1 || s.age() < 7*24 || s.age() > 9*24 {

@@ -82,7 +82,11 @@ func TestEveryLinkLeadsSomewhereInTime(t *testing.T) {
 	}
 	w := newWorld(t)
 	began := time.Now()
-	for i := range 1000 {
+	subjects := 1000
+	if n, err := strconv.Atoi(os.Getenv("TENET_CONSOLE_SUBJECTS")); err == nil {
+		subjects = n
+	}
+	for i := range subjects {
 		name := fmt.Sprintf("u%03d", i)
 		if i%10 == 0 {
 			name += ` &"<b>%/?#+é`
@@ -94,7 +98,7 @@ func TestEveryLinkLeadsSomewhereInTime(t *testing.T) {
 			w.converse(t, scope)
 		}
 	}
-	t.Logf("%d records in %v", 1000*perSubject, time.Since(began).Round(time.Second))
+	t.Logf("%d records in %v", subjects*perSubject, time.Since(began).Round(time.Second))
 	b := w.browser()
 	b.signIn("acme/operator")
 	href := regexp.MustCompile(`<a href="(/console/[^"]*)"`)
@@ -133,8 +137,8 @@ func TestEveryLinkLeadsSomewhereInTime(t *testing.T) {
 		slices.Sort(ds)
 		p95 := ds[len(ds)*95/100]
 		t.Logf("%-22s %4d pages, median %6.1f ms, p95 %6.1f ms, slowest %6.1f ms", k, len(ds), ms(ds[len(ds)/2]), ms(p95), ms(ds[len(ds)-1]))
-		if k == "/console/export" {
-			continue // a file of everything, not a page
+		if k == "/console/export" || k == "/console/audit verify" {
+			continue // everything of a subject, and a look at the whole file: asked for, not turned to
 		}
 		if all = append(all, ds...); os.Getenv("TENET_CONSOLE_RECORDS") != "" && p95 > 100*time.Millisecond {
 			t.Errorf("%s: p95 is %v", k, p95)

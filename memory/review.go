@@ -379,9 +379,12 @@ const searched = 5000
 // Search returns the entries that match, oldest first, and the entry at which
 // to go on; 0 at the end of the chain. It looks at 5,000 entries at most.
 func (o *Operator) Search(ctx context.Context, r Reading) (es []tenet.AuditEntry, next uint64, err error) {
-	at := max(r.From, 1)
+	at, step := max(r.From, 1), 500
+	if r == (Reading{From: r.From, Limit: r.Limit}) {
+		step = r.Limit // every entry matches
+	}
 	for n := 0; n < searched; {
-		page, err := o.Audit(ctx, at, 500)
+		page, err := o.Audit(ctx, at, step)
 		if err != nil || len(page) == 0 {
 			return es, 0, err
 		}
