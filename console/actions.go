@@ -131,12 +131,13 @@ func (c *Console) fact(v *visit) (any, error) {
 	if len(rs) > perPage {
 		rs = rs[len(rs)-perPage:]
 	}
-	vs, from, to := timeline(rs, c.cfg.Now())
+	vs, believed, valid, to := timeline(rs, c.cfg.Now())
+	date := func(t time.Time) string { return t.UTC().Format(time.DateOnly) }
 	return struct {
-		Subject, Key, From, To string
-		Versions               []version
-		Left                   int
-	}{scope.Subject().String(), v.FormValue("key"), from.UTC().Format(time.DateOnly), to.UTC().Format(time.DateOnly), vs, total - len(rs)}, nil
+		Subject, Key, Believed, Valid, To string
+		Versions                          []version
+		Left                              int
+	}{scope.Subject().String(), v.FormValue("key"), date(believed), date(valid), date(to), vs, total - len(rs)}, nil
 }
 
 // erase counts first; only the form of that answer, sent with the subject

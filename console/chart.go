@@ -198,39 +198,43 @@ type version struct {
 	TextX, TextY int
 }
 
-// timeline places records in the picture, which goes from the earliest time that
-// one names to the latest, or now.
-func timeline(rs []tenet.Record, now time.Time) (vs []version, from, to time.Time) {
-	from, to = now, now
+// timeline places records in the picture. Across it goes from when the first was
+// believed, up from when the first was true; both end with the latest time that
+// one names, or now.
+func timeline(rs []tenet.Record, now time.Time) (vs []version, believed, valid, to time.Time) {
+	believed, valid, to = now, now, now
 	for _, r := range rs {
 		for _, t := range []time.Time{r.Known.From, r.Valid.From, r.Known.To, r.Valid.To} {
-			if !t.IsZero() && t.Before(from) {
-				from = t
-			}
 			if t.After(to) {
 				to = t
 			}
 		}
+		if r.Known.From.Before(believed) {
+			believed = r.Known.From
+		}
+		if !r.Valid.From.IsZero() && r.Valid.From.Before(valid) {
+			valid = r.Valid.From
+		}
 	}
-	place := func(t time.Time, open time.Time, size int) int {
+	place := func(t, open, from time.Time, size int) int {
 		if t.IsZero() {
 			t = open
 		}
-		if !to.After(from) {
+		if !to.After(from) || t.Before(from) {
 			return 0
 		}
 		return int(float64(size) * float64(t.Sub(from)) / float64(to.Sub(from)))
 	}
 	for i, r := range rs {
-		v := version{Record: r, X: place(r.Known.From, from, 600), Open: r.Known.Open()}
-		v.W = max(3, place(r.Known.To, to, 600)-v.X)
-		v.Y = 240 - place(r.Valid.To, to, 240)
-		v.H = max(3, 240-place(r.Valid.From, from, 240)-v.Y)
+		v := version{Record: r, X: place(r.Known.From, believed, believed, 600), Open: r.Known.Open()}
+		v.W = max(3, place(r.Known.To, to, believed, 600)-v.X)
+		v.Y = 240 - place(r.Valid.To, to, valid, 240)
+		v.H = max(3, 240-place(r.Valid.From, valid, valid, 240)-v.Y)
 		v.X, v.Y = min(v.X, 597), min(v.Y, 237)
 		if v.TextX, v.TextY = v.X+v.W/2, v.Y+v.H/2+5; v.W >= 14 && v.H >= 14 {
 			v.N = i + 1
 		}
 		vs = append(vs, v)
 	}
-	return vs, from, to
+	return vs, believed, valid, to
 }
