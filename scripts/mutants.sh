@@ -9,8 +9,9 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 survived=0 killed=0
 
-# mutant NAME FILE TESTS SED: the change must change something.
+# mutant NAME FILE TESTS SED [PACKAGE]: the change must change something.
 mutant() {
+	pkg=${5:-$(dirname "$2")}
 	case $1 in *${only:-}*) ;; *) return ;; esac
 	sed "$4" "$2" >"$work/mutant.go"
 	if cmp -s "$2" "$work/mutant.go"; then
@@ -19,7 +20,7 @@ mutant() {
 		return
 	fi
 	printf '{"Replace":{"%s":"%s"}}' "$PWD/$2" "$work/mutant.go" >"$work/overlay.json"
-	if go test -short -vet=off -failfast -overlay "$work/overlay.json" -run "$3" "./$(dirname "$2")" $([ "${2%%/*}" = gate ] && echo -rapid.nofailfile) ${ARGS:-} >"$work/out" 2>&1; then
+	if go test -short -vet=off -failfast -overlay "$work/overlay.json" -run "$3" "./$pkg" $([ "$pkg" = gate ] && echo -rapid.nofailfile) ${ARGS:-} >"$work/out" 2>&1; then
 		echo "SURVIVED  $1"
 		survived=$((survived + 1))
 	elif grep -q 'build failed' "$work/out"; then
@@ -68,13 +69,13 @@ mutant "13 ambiguous end" gate/ends.go . 's/^\tif !named \&\& len(targets) > 1 .
 mutant "13 tombstones" $g . 's/^\tw.add(buried(c, label)...)$/\t_ = buried/'
 mutant "14 classifier" $g . 's/^\t\tw.add(refusal("classifier", code, hold))/\t\t_ = code/'
 mutant "masked in the log" gate/weighing.go . 's/^\tmask(p, w.findings)$//'
-mutant "redacted" $g . 's/^\tif w.worst == allow \&\& redact(.*{/\tif false {/'
+mutant "redacted" $g PII 's/^\tif w.worst == allow \&\& redact(.*{/\tif false {/' policy
 
 p=policy/policy.go quick='EachRule|EachCheck|PII|Secret|Hidden|Markup|Masked|Tier|Standing'
 mutant "4 hidden text" $p "$quick" 's/^\tfs = p.checkHidden(pr, f, fs)$//'
 mutant "4 decoded payload" policy/check.go "$quick" 's/^\t\tfs = p.checkDecoded(d, spans, fs)$/\t\t_ = d/'
 mutant "5 secrets" $p "$quick" 's/^\tfs = p.checkSecrets(f, true, fs)$//'
-mutant "5 secrets, decoded" policy/check.go . 's/^\t\tif d.whole \&\& len(fs) > 0 {/\t\tif true {/'
+mutant "5 secrets, decoded" policy/check.go "$quick" 's/^\t\tif d.whole \&\& len(fs) > 0 {/\t\tif true {/'
 mutant "5 secrets in the quote" $p "$quick" 's/^\tif c.Quote != "" \&\& .*{/\tif false {/'
 mutant "5 secrets in the value" $p "$quick" 's/^\tfor _, part := range valueTexts(c) {/\tfor _, part := range []string(nil) {/'
 mutant "6 personal data" $p "$quick" 's/^\tfs = p.checkPII(pr, s, f, fs)$//'
