@@ -3,6 +3,7 @@ package policy
 import (
 	"encoding/json"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -112,14 +113,16 @@ func TestBenignMemoryHoldsNoSecrets(t *testing.T) {
 	}
 }
 
-// TestGitleaksRulesFindTheirOwnSamples wants the file that
-// `go run ./internal/gitleaksgen/main.go -samples FILE` writes, named by
-// TENET_GITLEAKS_SAMPLES: the samples come out of the module when asked for
-// and are not part of the project.
+// TestGitleaksRulesFindTheirOwnSamples makes the samples out of the module, as
+// whoever brings the rules up to date does: they are not part of the project.
 func TestGitleaksRulesFindTheirOwnSamples(t *testing.T) {
-	path := os.Getenv("TENET_GITLEAKS_SAMPLES")
-	if path == "" {
-		t.Skip("TENET_GITLEAKS_SAMPLES names no file")
+	if testing.Short() {
+		t.Skip("downloads and builds the module")
+	}
+	path := filepath.Join(t.TempDir(), "samples.jsonl")
+	gen := exec.Command("go", "run", "./internal/gitleaksgen/main.go", "-samples", path)
+	if out, err := gen.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
 	}
 	b, err := os.ReadFile(path)
 	if err != nil {
@@ -158,7 +161,7 @@ func TestGitleaksRulesFindTheirOwnSamples(t *testing.T) {
 		}
 	}
 	t.Logf("%d rules: %d of %d samples found; %d of %d negatives flagged; missed by rule: %v", len(rules), found, want, flagged, not, missed)
-	if found*100 < want*99 {
-		t.Error("below 99%")
+	if found*100 < want*99 || want < 5000 {
+		t.Error("below 99%, or not the samples")
 	}
 }

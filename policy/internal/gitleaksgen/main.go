@@ -333,12 +333,12 @@ func ValidateWithPaths(r config.Rule, tps, fps map[string]string) *config.Rule {
 	if err := os.WriteFile(filepath.Join(gen, "utils", "validate.go"), []byte(validate), 0o644); err != nil {
 		return err
 	}
-	c := exec.Command("go", "run", "./cmd/generate/config", filepath.Join(tmp, "written.toml"))
-	c.Dir = tmp
+	c := exec.Command("go", "run", ".", filepath.Join(tmp, "written.toml"))
+	c.Dir = gen // it reads its template from there
 	c.Env = append(os.Environ(), "GOFLAGS=-mod=mod", "GOWORK=off")
 	c.Stderr = os.Stderr
 	b, err := c.Output()
-	if err != nil && len(b) == 0 {
+	if err != nil {
 		return err
 	}
 	var keep bytes.Buffer
