@@ -235,7 +235,7 @@ func TestBrokenLedgersAreNoticed(t *testing.T) {
 		{"state ignores since", reads(reader{state: true}), "StateIsWhatTheQueryNames"},
 		{"a batch is many transactions", reads(reader{one: true}), "ApplyIsAllOrNothing ZeroDecisionIsRefused"},
 		{"needs are not checked", before(func(p *gate.Plan) { p.Needs = gate.Needs{} }), "StaleStateConflicts RejudgeRunsUnderTheLock OneOpenRowPerKey LimitHoldsUnderRace"},
-		{"nothing is closed", before(func(p *gate.Plan) { p.Close = nil }), "SupersedeKeepsHistory BackdatedFillsThePast EndShortens RetractStopsBelieving"},
+		{"nothing is closed", before(func(p *gate.Plan) { p.Close = nil }), "SupersedeKeepsHistory ANoteTakesAnothersPlace BackdatedFillsThePast EndShortens RetractStopsBelieving"},
 		{"evidence is dropped", before(func(p *gate.Plan) { p.Evidence = nil }), "RecordsComeBackWhole"},
 		{"refusals leave no text", before(func(p *gate.Plan) { p.Hold = nil }), "RefusalIsLogged HeldIsReleasedOrDiscardedOnce"},
 		{"agreements are dropped", before(func(p *gate.Plan) { p.Agree = nil }), "CorroborationAddsAnOrigin"},
