@@ -6,13 +6,12 @@ import uuid
 
 import pytest
 
-pytest.importorskip("claude_agent_sdk")
-from claude_agent_sdk import ClaudeAgentOptions, query  # noqa: E402
-from claude_agent_sdk.testing import run_session_store_conformance  # noqa: E402
+from claude_agent_sdk import ClaudeAgentOptions, query
+from claude_agent_sdk.testing import run_session_store_conformance
 
-from conftest import ROOT  # noqa: E402
-from tenet_memory import Tenet  # noqa: E402
-from tenet_memory.claude import TenetSessionStore, hooks, system_prompt  # noqa: E402
+from conftest import ROOT
+from tenet_memory import Tenet
+from tenet_memory.claude import TenetSessionStore, hooks, system_prompt
 
 sys.path.insert(0, str(ROOT / "examples/agents"))
 from scripted import ScriptedModel, tool  # noqa: E402

@@ -6,15 +6,14 @@ import uuid
 
 import pytest
 
-pytest.importorskip("deepagents")
-from deepagents import create_deep_agent  # noqa: E402
-from deepagents.backends import CompositeBackend, StateBackend, StoreBackend  # noqa: E402
-from langchain_anthropic import ChatAnthropic  # noqa: E402
+from deepagents import create_deep_agent
+from deepagents.backends import CompositeBackend, StateBackend, StoreBackend
+from langchain_anthropic import ChatAnthropic
 
-from conftest import ROOT  # noqa: E402
-from tenet_memory import Tenet, Unavailable  # noqa: E402
-from tenet_memory.deepagents import GovernedBackend, MissingMemory, TenetMemory  # noqa: E402
-from tenet_memory.langgraph import TenetSaver, TenetStore  # noqa: E402
+from conftest import ROOT
+from tenet_memory import Tenet, Unavailable
+from tenet_memory.deepagents import GovernedBackend, MissingMemory, TenetMemory
+from tenet_memory.langgraph import TenetSaver, TenetStore
 
 sys.path.insert(0, str(ROOT / "examples/agents"))
 from scripted import ScriptedModel, tool  # noqa: E402

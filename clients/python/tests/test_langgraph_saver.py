@@ -2,12 +2,9 @@
 import asyncio
 import uuid
 
-import pytest
+from langgraph.checkpoint.conformance import checkpointer_test, validate
 
-pytest.importorskip("langgraph.checkpoint.conformance")
-from langgraph.checkpoint.conformance import checkpointer_test, validate  # noqa: E402
-
-from tenet_memory.langgraph import TenetSaver  # noqa: E402
+from tenet_memory.langgraph import TenetSaver
 
 
 def test_conformance(client):

@@ -4,11 +4,10 @@ import time
 
 import pytest
 
-pytest.importorskip("langgraph.store.base")
-from langgraph.store.base import GetOp, InvalidNamespaceError, ListNamespacesOp, MatchCondition, PutOp, SearchOp  # noqa: E402
+from langgraph.store.base import GetOp, InvalidNamespaceError, ListNamespacesOp, MatchCondition, PutOp, SearchOp
 
-from tenet_memory import Refused  # noqa: E402
-from tenet_memory.langgraph import TenetStore  # noqa: E402
+from tenet_memory import Refused
+from tenet_memory.langgraph import TenetStore
 
 
 @pytest.fixture

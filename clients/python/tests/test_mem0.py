@@ -10,7 +10,6 @@ import pytest
 
 os.environ["MEM0_TELEMETRY"] = "False"
 os.environ["MEM0_DIR"] = tempfile.mkdtemp()
-pytest.importorskip("mem0")
 from mem0 import AsyncMemoryClient, MemoryClient  # noqa: E402
 from mem0.client.types import AddMemoryOptions, SearchMemoryOptions, UpdateMemoryOptions  # noqa: E402
 from mem0.exceptions import AuthenticationError, MemoryNotFoundError, ValidationError  # noqa: E402

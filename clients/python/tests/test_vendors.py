@@ -2,17 +2,13 @@
 import asyncio
 import sys
 
-import pytest
+from anthropic import Anthropic
+from anthropic.lib.tools import ToolError
 
-pytest.importorskip("anthropic")
-pytest.importorskip("agents")
-from anthropic import Anthropic  # noqa: E402
-from anthropic.lib.tools import ToolError  # noqa: E402
-
-from conftest import ROOT  # noqa: E402
-from tenet_memory import AsyncTenet  # noqa: E402
-from tenet_memory.anthropic import AsyncTenetMemoryTool, TenetMemoryTool  # noqa: E402
-from tenet_memory.openai import TenetSession  # noqa: E402
+from conftest import ROOT
+from tenet_memory import AsyncTenet
+from tenet_memory.anthropic import AsyncTenetMemoryTool, TenetMemoryTool
+from tenet_memory.openai import TenetSession
 
 sys.path.insert(0, str(ROOT / "examples/agents"))
 from scripted import ScriptedModel, tool  # noqa: E402
