@@ -70,11 +70,7 @@ func (c eraseCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	by, err := a.principal(tenet.Operator)
-	if err != nil {
-		return err
-	}
-	m, err := a.engine(reads)
+	by, m, err := a.answering()
 	if err != nil {
 		return err
 	}
@@ -129,11 +125,7 @@ func (c erasureListCmd) Run(a *app) error {
 	if c.Limit < 1 {
 		return tenet.Errorf(tenet.Invalid, "usage", "--limit must be positive")
 	}
-	whole, err := tenet.NewScope(a.set.tenant, tenet.WholeTenant())
-	if err != nil {
-		return err
-	}
-	o, err := a.operator(whole)
+	o, err := a.reviewAll()
 	if err != nil {
 		return err
 	}
@@ -178,11 +170,7 @@ func (c erasureVerifyCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	by, err := a.principal(tenet.Operator)
-	if err != nil {
-		return err
-	}
-	m, err := a.engine(reads)
+	by, m, err := a.answering()
 	if err != nil {
 		return err
 	}

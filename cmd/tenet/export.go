@@ -27,11 +27,7 @@ func (c exportCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	by, err := a.principal(tenet.Operator)
-	if err != nil {
-		return err
-	}
-	m, err := a.engine(reads)
+	by, m, err := a.answering()
 	if err != nil {
 		return err
 	}
@@ -65,11 +61,7 @@ func (c reportCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	by, err := a.principal(tenet.Operator)
-	if err != nil {
-		return err
-	}
-	m, err := a.engine(reads)
+	by, m, err := a.answering()
 	if err != nil {
 		return err
 	}

@@ -55,11 +55,7 @@ func (c legalHoldListCmd) Run(a *app) error {
 	if c.Limit < 1 {
 		return tenet.Errorf(tenet.Invalid, "usage", "--limit must be positive")
 	}
-	whole, err := tenet.NewScope(a.set.tenant, tenet.WholeTenant())
-	if err != nil {
-		return err
-	}
-	o, err := a.operator(whole)
+	o, err := a.reviewAll()
 	if err != nil {
 		return err
 	}

@@ -276,6 +276,15 @@ func (a *app) scopes(also []string) (tenet.Scope, []tenet.Scope, error) {
 	return scope, more, nil
 }
 
+// answering is who answers for a memory, and the memory: an operator unless the
+// command was told otherwise.
+func (a *app) answering() (by tenet.Principal, m backend, err error) {
+	if by, err = a.principal(tenet.Operator); err == nil {
+		m, err = a.engine(reads)
+	}
+	return by, m, err
+}
+
 // principal is who acts: what --as says, or the command's default.
 func (a *app) principal(def tenet.PrincipalKind) (tenet.Principal, error) {
 	kind := def

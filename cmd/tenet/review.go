@@ -66,11 +66,7 @@ func (c consolidateCmd) Run(a *app) error {
 
 // operator opens the review handle of the scope.
 func (a *app) operator(scope tenet.Scope) (reviewer, error) {
-	by, err := a.principal(tenet.Operator)
-	if err != nil {
-		return nil, err
-	}
-	m, err := a.engine(reads)
+	by, m, err := a.answering()
 	if err != nil {
 		return nil, err
 	}
@@ -79,6 +75,15 @@ func (a *app) operator(scope tenet.Scope) (reviewer, error) {
 
 func (a *app) review() (reviewer, error) {
 	scope, err := a.scope()
+	if err != nil {
+		return nil, err
+	}
+	return a.operator(scope)
+}
+
+// reviewAll is review of the whole tenant.
+func (a *app) reviewAll() (reviewer, error) {
+	scope, err := tenet.NewScope(a.set.tenant, tenet.WholeTenant())
 	if err != nil {
 		return nil, err
 	}

@@ -31,11 +31,7 @@ func (statsCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	by, err := a.principal(tenet.Operator)
-	if err != nil {
-		return err
-	}
-	m, err := a.engine(reads)
+	by, m, err := a.answering()
 	if err != nil {
 		return err
 	}
