@@ -90,128 +90,6 @@ func TestAnEntryWithTheSameIDReplacesTheOld(t *testing.T) {
 	}
 }
 
-func TestTenNearDuplicatesTakeOnePlace(t *testing.T) {
-	t.Parallel()
-	entries := []recall.Entry{
-		note("allergy", "Sarah is allergic to shellfish, no seafood promotions please"),
-		note("size", "Sarah ordered from the promotions of last spring"),
-	}
-	for i := range 10 {
-		entries = append(entries, note(fmt.Sprint("mail", i), "Sarah prefers contact by email for promotions"+strings.Repeat("!", i)))
-	}
-	ix := newIndex(t, entries...)
-	q := recall.Query{Text: "promotions that Sarah prefers by email", K: 3}
-	got := search(t, ix, q).Hits
-	if len(got) != 3 || len(got[0].Similar) != 9 {
-		t.Fatalf("%+v", got)
-	}
-	q.Diversity = recall.Plain
-	if got := search(t, ix, q).Hits; !strings.HasPrefix(got[2].ID, "mail") {
-		t.Errorf("plain ranking was changed: %q", ids(got))
-	}
-}
-
-func TestManyNearDuplicatesHideNothing(t *testing.T) {
-	t.Parallel()
-	var entries []recall.Entry
-	for i := range 300 {
-		entries = append(entries, note(fmt.Sprint("mail", i), "Sarah prefers contact by email for promotions"+strings.Repeat("!", i)))
-	}
-	for i, text := range []string{"promotions end", "an email came", "contact the shop", "Sarah slept"} {
-		entries = append(entries, note(fmt.Sprint("other", i), text))
-	}
-	res := search(t, newIndex(t, entries...), recall.Query{Text: "promotions that Sarah prefers by email contact", K: 5})
-	if len(res.Hits) != 5 || len(res.Hits[0].Similar) != 299 {
-		t.Errorf("%q, %d folded", ids(res.Hits), len(res.Hits[0].Similar))
-	}
-}
-
-func TestEntriesThatDifferInAFactAreNotFolded(t *testing.T) {
-	t.Parallel()
-	for _, c := range [][2]string{
-		{"Anna takes warfarin 5 mg daily in the morning", "Anna takes warfarin 50 mg daily in the morning"},
-		{"Anna is allergic to shellfish and peanuts today", "Anna is not allergic to shellfish and peanuts today"},
-	} {
-		ix := newIndex(t, note("a", c[0]), note("b", c[1]))
-		if got := search(t, ix, recall.Query{Text: c[0]}).Hits; len(got) != 2 {
-			t.Errorf("%q hides %q", c[0], c[1])
-		}
-	}
-}
-
-func TestSpreadPutsOtherThingsBeforeRepetition(t *testing.T) {
-	t.Parallel()
-	ix := newIndex(t,
-		note("a", "garden roses need water and sun every summer"),
-		note("b", "garden roses need water and shade every summer day"),
-		note("c", "the garden fence is broken"),
-	)
-	got := ids(search(t, ix, recall.Query{Text: "garden roses", K: 3, Diversity: recall.Spread}).Hits)
-	plain := ids(search(t, ix, recall.Query{Text: "garden roses", K: 3, Diversity: recall.Plain}).Hits)
-	if plain[2] != "c" || got[0] != plain[0] || len(got) != 3 {
-		t.Errorf("spread %q, plain %q", got, plain)
-	}
-}
-
-func TestStuffedPoisonMovesNoTrustedHit(t *testing.T) {
-	t.Parallel()
-	entries, queries := chat(400)
-	clean := newIndex(t, entries...)
-	poisoned := newIndex(t, entries...)
-	for i, q := range queries[:20] {
-		for lane := recall.Tool; lane <= recall.External; lane++ {
-			for c := range 20 {
-				err := poisoned.Add(recall.Entry{
-					ID: fmt.Sprint("poison", i, lane, c), Lane: lane, Session: "s1", Position: c,
-					Speaker: "Ann", Text: q + strings.Repeat(" now", c),
-				})
-				if err != nil {
-					t.Fatal(err)
-				}
-			}
-		}
-		query := recall.Query{Text: q, K: 10, Lanes: []recall.Lane{recall.Trusted}, Explain: true}
-		a, b := search(t, clean, query), search(t, poisoned, query)
-		if !reflect.DeepEqual(a, b) {
-			t.Fatalf("%q: trusted lane was moved", q)
-		}
-		all := search(t, poisoned, recall.Query{Text: q, K: 10})
-		trusted := 0
-		for _, h := range all.Hits {
-			if h.Lane == recall.Trusted {
-				trusted++
-			}
-		}
-		if want := min(8, len(a.Hits)); trusted < want {
-			t.Errorf("%q: %d trusted hits, want %d", q, trusted, want)
-		}
-	}
-}
-
-func TestUnusedPlacesFlowBack(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct{ trusted, external, k, wantTrusted, wantExternal int }{
-		{20, 20, 10, 8, 2}, {3, 20, 10, 3, 7}, {20, 1, 10, 9, 1}, {20, 0, 10, 10, 0}, {0, 20, 10, 0, 10}, {5, 5, 1, 1, 0},
-	} {
-		var all []recall.Entry
-		for i := range c.trusted {
-			all = append(all, note(fmt.Sprint("t", i), fmt.Sprintf("apple tree%d", i)))
-		}
-		for i := range c.external {
-			e := note(fmt.Sprint("x", i), fmt.Sprintf("apple tree%d", i))
-			e.Lane = recall.External
-			all = append(all, e)
-		}
-		n := map[recall.Lane]int{}
-		for _, h := range search(t, newIndex(t, all...), recall.Query{Text: "apple", K: c.k}).Hits {
-			n[h.Lane]++
-		}
-		if n[recall.Trusted] != c.wantTrusted || n[recall.External] != c.wantExternal {
-			t.Errorf("%+v: %v", c, n)
-		}
-	}
-}
-
 func TestRankingDoesNotDependOnTheOrderOfArrival(t *testing.T) {
 	t.Parallel()
 	entries, queries := chat(1500)
@@ -344,22 +222,6 @@ func TestTimeBoostsAndOnlyARangeFilters(t *testing.T) {
 	}
 }
 
-func TestStandingInstructionsAreServedFromTheTrustedLaneOnly(t *testing.T) {
-	t.Parallel()
-	entries, queries := chat(60)
-	rule := "Always give percentages when I ask about improvement."
-	for lane := recall.Trusted; lane <= recall.External; lane++ {
-		e := note("rule "+lane.String(), rule)
-		e.Lane = lane
-		entries = append(entries, e)
-	}
-	ix := newIndex(t, entries...)
-	got := ids(search(t, ix, recall.Query{Text: queries[0], K: 30}).Hits)
-	if s := strings.Join(got, "|"); !strings.Contains(s, "rule trusted") || strings.Count(s, "rule") != 1 {
-		t.Errorf("%q", got)
-	}
-}
-
 func TestDormantEntriesAreFoundOnlyWhenNamed(t *testing.T) {
 	t.Parallel()
 	sleeping := note("old-1", "the blue car of my uncle")
@@ -386,63 +248,6 @@ func TestDormantEntriesAreFoundOnlyWhenNamed(t *testing.T) {
 	}
 }
 
-func TestBadQueriesGetAClearAnswer(t *testing.T) {
-	t.Parallel()
-	ix := newIndex(t, note("a", "apple pie"))
-	rng := &recall.Range{Start: monday, End: monday.Add(-1)}
-	for _, c := range []struct {
-		q      recall.Query
-		err    error
-		reason recall.Reason
-	}{
-		{recall.Query{Text: "", K: 5}, recall.ErrEmptyQuery, 0},
-		{recall.Query{Text: " \n\t", K: 5}, recall.ErrEmptyQuery, 0},
-		{recall.Query{Text: "apple", K: 0}, recall.ErrK, 0},
-		{recall.Query{Text: "apple", K: -1}, recall.ErrK, 0},
-		{recall.Query{Text: "apple", K: math.MaxInt}, recall.ErrK, 0},
-		{recall.Query{Text: strings.Repeat("apple ", 200_000), K: 5}, recall.ErrQuerySize, 0},
-		{recall.Query{Text: "apple", K: 5, Lanes: []recall.Lane{9}}, recall.ErrLane, 0},
-		{recall.Query{Text: "apple", K: 5, Within: rng}, recall.ErrRange, 0},
-		{recall.Query{Text: "the of and", K: 5}, nil, recall.ReasonNoTerms},
-		{recall.Query{Text: "👍🏽🎉", K: 5}, nil, recall.ReasonNoTerms},
-		{recall.Query{Text: "\u202e\u200f\xff\x00", K: 5}, nil, recall.ReasonNoTerms},
-		{recall.Query{Text: "quantum", K: 5}, nil, recall.ReasonNoMatch},
-		{recall.Query{Text: "apple", K: 5, Lanes: []recall.Lane{recall.Tool}}, nil, recall.ReasonEmpty},
-	} {
-		res, err := ix.Search(c.q)
-		if !errors.Is(err, c.err) || res.Reason != c.reason || len(res.Hits) != 0 {
-			t.Errorf("%.20q k %d: %v %v, want %v %v", c.q.Text, c.q.K, err, res.Reason, c.err, c.reason)
-		}
-	}
-	if res := search(t, ix, recall.Query{Text: "apple", K: recall.MaxK}); len(res.Hits) != 1 {
-		t.Errorf("%+v", res)
-	}
-	long := strings.Builder{}
-	for i := range 5000 {
-		fmt.Fprintf(&long, "apple w%d ", i)
-	}
-	if res := search(t, ix, recall.Query{Text: long.String()}); len(res.Hits) != 1 {
-		t.Errorf("%+v", res)
-	}
-}
-
-func TestTheWorstQueriesEnd(t *testing.T) {
-	t.Parallel()
-	entries, _ := chat(3000)
-	for i := range entries {
-		entries[i].Key = "home"
-	}
-	ix := newIndex(t, entries...)
-	for _, unit := range []string{`"w0" `, "home ", "w0 w1 w2 ", "\"", "between and ", "1 2 3 ", "é", "東"} {
-		start := time.Now()
-		text := strings.Repeat(unit, recall.MaxQueryBytes/len(unit))
-		search(t, ix, recall.Query{Text: text, K: 10, Now: monday})
-		if took := time.Since(start); took > 5*time.Second {
-			t.Errorf("%q took %v", unit, took)
-		}
-	}
-}
-
 func TestAnEntryTakesUnderAKilobyte(t *testing.T) {
 	entries, _ := chat(20_000)
 	heap := func() uint64 {
@@ -463,28 +268,6 @@ func TestAnEntryTakesUnderAKilobyte(t *testing.T) {
 	}
 	runtime.KeepAlive(ix)
 	runtime.KeepAlive(entries)
-}
-
-func TestBadEntriesChangeNothing(t *testing.T) {
-	t.Parallel()
-	ix := newIndex(t, note("a", "apple"))
-	v := func(space string, n int) recall.Vector { return recall.Vector{Space: space, Values: make([]int8, n)} }
-	for _, c := range []struct {
-		entries []recall.Entry
-		err     error
-	}{
-		{[]recall.Entry{note("b", "x"), {}}, recall.ErrNoID},
-		{[]recall.Entry{note("b", "x"), {ID: "c", Lane: 7}}, recall.ErrLane},
-		{[]recall.Entry{{ID: "b", Vector: v("m", 3)}, {ID: "c", Vector: v("m", 4)}}, recall.ErrVector},
-		{[]recall.Entry{{ID: "b", Vector: v("m", 3)}, {ID: "c", Vector: v("n", 3)}}, recall.ErrVector},
-	} {
-		if err := ix.Add(c.entries...); !errors.Is(err, c.err) || ix.Len() != 1 {
-			t.Errorf("%v, %d entries, want %v", err, ix.Len(), c.err)
-		}
-	}
-	if _, err := recall.New(recall.Params{B: math.NaN()}); !errors.Is(err, recall.ErrParams) {
-		t.Errorf("%v", err)
-	}
 }
 
 func TestSearchesRunWhileEntriesComeAndGo(t *testing.T) {
