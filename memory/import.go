@@ -162,11 +162,7 @@ func (i *importing) settle(ctx context.Context, p *importPart, l *entryLine, bod
 func (m *Memory) erasedSince(ctx context.Context, p gate.Plan) (bool, error) {
 	qs := []gate.Query{{}}
 	for _, r := range p.Insert {
-		q := gate.Query{Statement: gate.Fingerprint(tenet.Candidate{Tier: r.Tier, Text: r.Text, Value: r.Value})}
-		for _, o := range r.Origins {
-			q.Sources = append(q.Sources, gate.MessageSource(o.Message), gate.SessionSource(o.Session))
-		}
-		qs = append(qs, q)
+		qs = append(qs, store.Traces(r))
 	}
 	for _, q := range qs {
 		st, err := m.ledger.State(ctx, p.Scope, q, m.now())

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"time"
 
 	"github.com/tenet-memory/tenet"
 	"github.com/tenet-memory/tenet/gate"
@@ -24,6 +25,45 @@ type Archive interface {
 	// Forgot reports whether an erasure may have been carried out that reached the
 	// scope, those from a journal included: if not, nothing needs to be looked up.
 	Forgot(ctx context.Context, scope tenet.Scope) (bool, error)
+}
+
+// Continues is what every Archive asks of a plan of gate.Readmit: that it goes
+// on where the scope's past ends, and that neither its scope nor what it says or
+// rests on was erased after it was recorded. lastAt is the newest time that the
+// scope has seen and gone when it was erased, zero for never.
+func Continues(p gate.Plan, lastAt, gone time.Time, blocked func(gate.Query) (gate.Block, error)) error {
+	const op = "apply"
+	erased := &tenet.Error{Kind: tenet.Conflict, Op: op, Code: tenet.CodeErased, Reason: "it was erased after it was recorded"}
+	switch {
+	case !lastAt.IsZero() && !p.At.After(lastAt):
+		return tenet.Errorf(tenet.Conflict, op, "the scope has a past of its own")
+	case !gone.IsZero() && !p.At.After(gone):
+		return erased
+	}
+	for _, r := range p.Insert {
+		b, err := blocked(Traces(r))
+		if err != nil {
+			return err
+		}
+		if b.Source || !b.Erased.IsZero() && !p.At.After(b.Erased) {
+			return erased
+		}
+	}
+	return nil
+}
+
+// Traces asks after everything by which an erasure knows a record again.
+func Traces(r tenet.Record) gate.Query {
+	q := gate.Query{Statement: gate.Fingerprint(tenet.Candidate{Tier: r.Tier, Text: r.Text, Value: r.Value})}
+	for _, o := range r.Origins {
+		if o.Message != "" {
+			q.Sources = append(q.Sources, gate.MessageSource(o.Message))
+		}
+		if o.Session != "" {
+			q.Sources = append(q.Sources, gate.SessionSource(o.Session))
+		}
+	}
+	return q
 }
 
 // WholeSession is a session with everything an export carries of it: not its

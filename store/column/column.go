@@ -9,6 +9,7 @@ package column
 import (
 	"encoding/binary"
 	"math"
+	"slices"
 	"time"
 	"unsafe"
 
@@ -176,6 +177,16 @@ func EncodeOrigins(os []tenet.Origin, own string) []byte {
 		e.Time(o.Holds.To)
 	}
 	return e.B
+}
+
+// Union is agreed with those of more that are new to it and to known.
+func Union(known, agreed, more []tenet.Origin) []tenet.Origin {
+	for _, o := range more {
+		if !slices.Contains(known, o) && !slices.Contains(agreed, o) {
+			agreed = append(agreed, o)
+		}
+	}
+	return agreed
 }
 
 func DecodeOrigins(b []byte, own string) ([]tenet.Origin, error) {

@@ -211,7 +211,7 @@ func (db *DB) Residue(ctx context.Context, j store.Journaled) (map[string]int, e
 			if err != nil {
 				return err
 			}
-			left, err := erasing.Left(eraseTx{c}, id)
+			left, err := erasing.Left(sharedTx{c, bg}, id)
 			if err != nil {
 				return err
 			}

@@ -16,7 +16,7 @@ func (db *DB) Check(ctx context.Context, tenant string) ([]store.Fault, error) {
 	const op = "check"
 	var out []store.Fault
 	err := db.in(tenant).snapshot(ctx, func(c conn) error {
-		faults, err := erasing.Check(eraseTx{c})
+		faults, err := erasing.Check(sharedTx{c, bg})
 		if err != nil {
 			return err
 		}

@@ -164,7 +164,7 @@ func (e *erasure) open(scope tenet.Scope) (*ledger, error) {
 // whole removes a subject: its rows, its name, its data key, and what it left
 // with others. Its chain stays, under a surrogate that is nobody's any more.
 func (e *erasure) whole(l *ledger) error {
-	tx := eraseTx{e.c}
+	tx := sharedTx{e.c, bg}
 	// Who writes to the session tier holds the subject's row meanwhile.
 	var one int
 	if err := e.c.row(bg, `SELECT 1 FROM tenet.subjects WHERE scope = $1 FOR UPDATE`, []any{l.id}, &one); err != nil {
@@ -457,8 +457,11 @@ func (v *verifier) erasures() error {
 	})
 }
 
-// eraseTx gives shared statements to this database.
-type eraseTx struct{ c conn }
+// sharedTx gives shared statements to this database.
+type sharedTx struct {
+	c   conn
+	ctx context.Context // of what is read
+}
 
 // numbered writes placeholders as this database wants them.
 func numbered(query string) string {
@@ -475,18 +478,18 @@ func numbered(query string) string {
 	return b.String()
 }
 
-func (t eraseTx) Exec(query string, args ...any) (int64, error) {
+func (t sharedTx) Exec(query string, args ...any) (int64, error) {
 	return t.c.affect(numbered(query), args...)
 }
 
-func (t eraseTx) Each(query string, args []any, row func(erasing.Scan) error) error {
-	return t.c.each(bg, numbered(query), args, func(rs pgx.Rows) error { return row(rs.Scan) })
+func (t sharedTx) Each(query string, args []any, row func(erasing.Scan) error) error {
+	return t.c.each(t.ctx, numbered(query), args, func(rs pgx.Rows) error { return row(rs.Scan) })
 }
 
 // erasing is a subject as the shared part sees it.
 func (db *DB) erasing(s subject, c conn) erasing.Subject {
 	return erasing.Subject{
-		Tx: eraseTx{c}, ID: s.id, Scope: s.scope, Key: s.key,
+		Tx: sharedTx{c, bg}, ID: s.id, Scope: s.scope, Key: s.key,
 		Seals: erasing.Seals{
 			Reads: s.unsealReads, SealReads: s.sealReads,
 			About: s.about, AboutHeld: s.aboutHeld, AboutOnce: aboutOnce,

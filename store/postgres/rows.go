@@ -181,7 +181,7 @@ func (w *writing) agree(a gate.Agreement) error {
 	if err != nil {
 		return err
 	}
-	if grown := union(known, agreed, a.Origins); len(grown) > len(agreed) {
+	if grown := column.Union(known, agreed, a.Origins); len(grown) > len(agreed) {
 		if err := w.c.exec(`UPDATE tenet.records SET agreed = $1, seen = seen + 1 WHERE scope = $2 AND id = $3`,
 			column.EncodeOrigins(grown, own), w.id, string(a.Record)); err != nil {
 			return err
@@ -197,16 +197,6 @@ func (w *writing) agree(a gate.Agreement) error {
 	}
 	return w.c.exec(`INSERT INTO tenet.corroborations (scope, seq, record, origins) VALUES ($1, $2, $3, $4)`,
 		w.id, int64(w.seq), string(a.Record), column.EncodeOrigins(a.Origins, own))
-}
-
-// union is agreed with those of more that are new to it and to known.
-func union(known, agreed, more []tenet.Origin) []tenet.Origin {
-	for _, o := range more {
-		if !slices.Contains(known, o) && !slices.Contains(agreed, o) {
-			agreed = append(agreed, o)
-		}
-	}
-	return agreed
 }
 
 // hold seals a refused candidate: whole while it may still be released,

@@ -33,7 +33,7 @@ func (db *DB) Check(ctx context.Context, _ string) ([]store.Fault, error) {
 		}); err != nil {
 			return err
 		}
-		faults, err := erasing.Check(eraseTx{c})
+		faults, err := erasing.Check(sharedTx{c, bg})
 		if err != nil {
 			return err
 		}

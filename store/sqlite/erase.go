@@ -163,7 +163,7 @@ func (e *erasure) open(scope tenet.Scope) (*ledger, error) {
 // whole removes a subject: its rows, its name, its data key, and what it left
 // with others. Its chain stays, under a surrogate that is nobody's any more.
 func (e *erasure) whole(l *ledger) error {
-	tx := eraseTx{e.c}
+	tx := sharedTx{e.c, bg}
 	statements, err := erasing.Statements(e.db.erasing(l.subject, e.c))
 	if err != nil {
 		return err
@@ -451,23 +451,26 @@ func (v *verifier) erasures() error {
 	})
 }
 
-// eraseTx gives shared statements to this database.
-type eraseTx struct{ c conn }
+// sharedTx gives shared statements to this database.
+type sharedTx struct {
+	c   conn
+	ctx context.Context // of what is read
+}
 
 func plain(query string) string { return strings.ReplaceAll(query, "tenet.", "") }
 
-func (t eraseTx) Exec(query string, args ...any) (int64, error) {
+func (t sharedTx) Exec(query string, args ...any) (int64, error) {
 	return t.c.affect(plain(query), args...)
 }
 
-func (t eraseTx) Each(query string, args []any, row func(erasing.Scan) error) error {
-	return t.c.each(bg, plain(query), args, func(rs *sql.Rows) error { return row(rs.Scan) })
+func (t sharedTx) Each(query string, args []any, row func(erasing.Scan) error) error {
+	return t.c.each(t.ctx, plain(query), args, func(rs *sql.Rows) error { return row(rs.Scan) })
 }
 
 // erasing is a subject as the shared part sees it.
 func (db *DB) erasing(s subject, c conn) erasing.Subject {
 	return erasing.Subject{
-		Tx: eraseTx{c}, ID: s.id, Scope: s.scope, Key: s.key,
+		Tx: sharedTx{c, bg}, ID: s.id, Scope: s.scope, Key: s.key,
 		Seals: erasing.Seals{
 			Reads: s.unsealReads, SealReads: s.sealReads,
 			About: s.about, AboutHeld: s.aboutHeld, AboutOnce: aboutOnce,

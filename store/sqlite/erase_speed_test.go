@@ -123,7 +123,7 @@ func TestErasingOneOfAThousand(t *testing.T) {
 			t.Fatal("no such subject", err)
 		}
 		began := time.Now()
-		if err := db.write(ctx, "test", func(c conn) error { return erasing.Whole(eraseTx{c}, s.id, map[string]int{}) }); err != nil {
+		if err := db.write(ctx, "test", func(c conn) error { return erasing.Whole(sharedTx{c, bg}, s.id, map[string]int{}) }); err != nil {
 			t.Fatal(err)
 		}
 		fold(db)

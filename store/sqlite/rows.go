@@ -184,7 +184,7 @@ func (w *writing) agree(a gate.Agreement) error {
 	if err != nil {
 		return err
 	}
-	if grown := union(known, agreed, a.Origins); len(grown) > len(agreed) {
+	if grown := column.Union(known, agreed, a.Origins); len(grown) > len(agreed) {
 		if err := w.c.exec(`UPDATE records SET agreed = ?, seen = seen + 1 WHERE scope = ? AND id = ?`,
 			column.EncodeOrigins(grown, own), w.id, string(a.Record)); err != nil {
 			return err
@@ -200,16 +200,6 @@ func (w *writing) agree(a gate.Agreement) error {
 	}
 	return w.c.exec(`INSERT INTO corroborations (scope, seq, record, origins) VALUES (?, ?, ?, ?)`,
 		w.id, int64(w.seq), string(a.Record), column.EncodeOrigins(a.Origins, own))
-}
-
-// union is agreed with those of more that are new to it and to known.
-func union(known, agreed, more []tenet.Origin) []tenet.Origin {
-	for _, o := range more {
-		if !slices.Contains(known, o) && !slices.Contains(agreed, o) {
-			agreed = append(agreed, o)
-		}
-	}
-	return agreed
 }
 
 // hold seals a refused candidate: whole while it may still be released,

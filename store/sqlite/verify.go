@@ -189,7 +189,7 @@ func (v *verifier) records() error {
 		seen := 1
 		for _, a := range agreed[string(r.ID)] {
 			n := len(more)
-			if more = union(r.Origins, more, a); len(more) > n {
+			if more = column.Union(r.Origins, more, a); len(more) > n {
 				seen++
 			}
 		}
