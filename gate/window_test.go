@@ -105,3 +105,44 @@ func TestSayingItAgainRenewsItsWindow(t *testing.T) {
 		}
 	}
 }
+
+// TestANoteThatRenewsMayTakeAnothersPlace: saying again what is kept, instead of
+// something else, closes both under the new record; a higher word stays, and then
+// nothing is written at all.
+func TestANoteThatRenewsMayTakeAnothersPlace(t *testing.T) {
+	t.Parallel()
+	const day = 24 * time.Hour
+	start := time.Date(2025, 3, 1, 12, 0, 0, 0, time.UTC)
+	scope, err := tenet.NewScope("acme", tenet.User("sarah"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	app, err := tenet.NewPrincipal(tenet.App, "acme", "test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := gate.New(nil, gate.WithRetention([]gate.Window{{Tier: tenet.TierNote, For: 30 * day}}))
+	judge := func(text string, at time.Time, replaces *tenet.Record, open ...tenet.Record) gate.Plan {
+		t.Helper()
+		c := tenet.Note(scope, text)
+		c.ID, c.Quote = tenet.CandidateID(text+at.String()), text
+		d, err := g.Judge(gate.Case{By: app, Candidate: c, At: at, Replaces: replaces, State: gate.State{Open: open}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return d.Plan()
+	}
+	same, other := judge("lives in Basel", start, nil).Insert[0], judge("lives in Bern", start, nil).Insert[0]
+	p := judge("lives in Basel", start.Add(20*day), &other, same, other)
+	closed := map[tenet.RecordID]tenet.RecordID{}
+	for _, c := range p.Close {
+		closed[c.Record] = c.By
+	}
+	if len(p.Insert) != 1 || len(closed) != 2 || closed[same.ID] != p.Insert[0].ID || closed[other.ID] != p.Insert[0].ID || p.Verdict.Outcome != tenet.Superseded {
+		t.Errorf("%v: %+v %+v", p.Verdict, p.Insert, p.Close)
+	}
+	other.Label = tenet.LabelOperator
+	if p := judge("lives in Basel", start.Add(20*day), &other, same, other); p.Verdict.Outcome != tenet.Quarantined || p.Insert != nil || p.Close != nil || p.Hold == nil {
+		t.Errorf("over a higher word: %v: %+v %+v", p.Verdict, p.Insert, p.Close)
+	}
+}
