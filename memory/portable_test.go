@@ -66,6 +66,9 @@ func (e *engine) live(t *testing.T) {
 	for i := range 14 {
 		remember(e.app, tenet.Note(e.sarah, fmt.Sprintf("Sarah liked hotel number %d near the %s.", i, []string{"sea", "station", "museum"}[i%3])))
 	}
+	// One whose place another took.
+	small := remember(e.app, tenet.Note(e.sarah, "Sarah rents a small car."))
+	must[tenet.Verdict](t)(e.Reword(ctx, e.app, e.sarah, small.Record, "Sarah rents no car."))
 	s := must[*memory.Session](t)(e.Session(ctx, e.app, e.sarah, "chat/1", scope(t, "tenant")))
 	said := must[[]tenet.Message](t)(s.Append(ctx, tenet.UserMessage("Sarah liked hotel number 3 near the sea."), tenet.AssistantMessage("Noted."),
 		tenet.Message{Role: tenet.RoleTool, ToolCallID: "c1", Text: "weather: rain"}, tenet.UserMessage("I live in Zürich and I love green tea."),
