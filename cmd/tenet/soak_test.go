@@ -47,17 +47,20 @@ func TestTwoServersLoseNothingWhileEverythingIsKilled(t *testing.T) {
 		t.Skip("SKIPPED, NOTHING TESTED: no servers; make soak starts them")
 	}
 	s := newSoak(t)
-	stop := make(chan struct{})
+	begun, stop := time.Now(), make(chan struct{})
 	var wg, chaos sync.WaitGroup
 	for i := range 64 {
 		wg.Go(func() { s.clients[i].work(stop) })
 	}
 	chaos.Go(func() { s.disturb(stop) })
-	time.Sleep(soakFor())
+	// A slow machine spends seconds on a start: it is given the time to try enough.
+	for end := time.Now().Add(soakFor()); time.Now().Before(end) || (!s.enough() && time.Now().Before(end.Add(3*time.Minute))); {
+		time.Sleep(100 * time.Millisecond)
+	}
 	close(stop)
 	chaos.Wait()
 	wg.Wait()
-	s.check()
+	s.check(begun)
 }
 
 var soakTenants = []string{"amber", "basalt", "cedar", "dune"}
@@ -72,8 +75,15 @@ type soak struct {
 	servers  [2]*exec.Cmd
 	ports    [2]string
 	clients  []*soakClient
-	faults   [4]int
+	faults   [4]atomic.Int32 // server, server, Redis, PostgreSQL
 	r        *rand.Rand
+
+	said, kept, checkpoints, effects atomic.Int32 // acknowledged
+}
+
+func (s *soak) enough() bool {
+	return s.said.Load() >= 100 && s.kept.Load() >= int32(len(s.clients)/4) && s.checkpoints.Load() > 0 && s.effects.Load() > 0 &&
+		s.faults[0].Load() > 0 && s.faults[2].Load() > 0 && s.faults[3].Load() > 0
 }
 
 func newSoak(t *testing.T) *soak {
@@ -194,7 +204,8 @@ func (s *soak) key(tenant, kind string) string {
 	return k.Secret
 }
 
-// disturb kills one thing after another.
+// disturb kills one thing after another; of four times, three when all stands
+// again.
 func (s *soak) disturb(stop chan struct{}) {
 	for n := 0; ; n++ {
 		select {
@@ -206,7 +217,7 @@ func (s *soak) disturb(stop chan struct{}) {
 		if n >= 4 {
 			what = s.r.IntN(4)
 		}
-		s.faults[what]++
+		s.faults[what].Add(1)
 		switch what {
 		case 0, 1:
 			kill(s.servers[what])
@@ -219,6 +230,29 @@ func (s *soak) disturb(stop chan struct{}) {
 		case 3:
 			if out, err := exec.Command(serversScript, "restart", s.folder).CombinedOutput(); err != nil {
 				s.Errorf("PostgreSQL does not come back: %v\n%s", err, out)
+			}
+		}
+		if s.r.IntN(4) > 0 {
+			s.awaitServers(stop)
+		}
+	}
+}
+
+func (s *soak) awaitServers(stop chan struct{}) {
+	client := &http.Client{Timeout: time.Second}
+	for _, port := range s.ports {
+		for range 600 {
+			res, err := client.Get("http://127.0.0.1:" + port + "/readyz")
+			if err == nil {
+				res.Body.Close()
+				if res.StatusCode == http.StatusOK {
+					break
+				}
+			}
+			select {
+			case <-stop:
+				return
+			case <-time.After(50 * time.Millisecond):
 			}
 		}
 	}
@@ -311,6 +345,7 @@ func (c *soakClient) work(stop chan struct{}) {
 			status, a := c.do("POST", "/memories", id, map[string]any{"tier": "fact", "key": "favorite_tea", "text": text, "quote": text}, c.app)
 			if status == 201 {
 				c.kept = append(c.kept, text)
+				c.soak.kept.Add(1)
 			} else if status != 422 { // too often under one key: a verdict, too
 				c.want(201, "remember", status, a)
 			}
@@ -318,6 +353,7 @@ func (c *soakClient) work(stop chan struct{}) {
 			status, a := c.do("POST", "/sessions/s/checkpoints", id, map[string]any{"version": c.version + 1, "step": n, "state": []byte(c.tenant)}, c.app)
 			if c.want(201, "checkpoint", status, a) {
 				c.version++
+				c.checkpoints.Add(1)
 			}
 		case n%8 == 4:
 			c.effect(fmt.Sprint("pay/", n))
@@ -329,6 +365,7 @@ func (c *soakClient) work(stop chan struct{}) {
 			status, a := c.do("POST", "/sessions/s/messages", id, map[string]any{"messages": []any{map[string]any{"role": "user", "text": text, "client_id": id}}}, c.app)
 			if c.want(201, "append", status, a) {
 				c.said = append(c.said, text)
+				c.soak.said.Add(1)
 			}
 		}
 		time.Sleep(time.Duration(rand.IntN(40)) * time.Millisecond)
@@ -358,15 +395,15 @@ func (c *soakClient) effect(key string) {
 	status, a = c.do("POST", path+"/complete", "done-"+strings.ReplaceAll(key, "/", "-"), map[string]any{"attempt": 1, "outcome": map[string]any{"receipt": key}}, c.app)
 	if c.want(200, "complete", status, a) {
 		c.done = append(c.done, key)
+		c.effects.Add(1)
 	}
 }
 
 // check reads everything back.
-func (s *soak) check() {
-	var said, kept, effects, checkpoints, calls, repeats int
+func (s *soak) check(begun time.Time) {
+	var calls, repeats int
 	for _, c := range s.clients {
 		c.check()
-		said, kept, effects, checkpoints = said+len(c.said), kept+len(c.kept), effects+len(c.done), checkpoints+int(c.version)
 		calls, repeats = calls+c.calls, repeats+c.repeats
 	}
 	db, err := pgx.Connect(context.Background(), s.postgres)
@@ -382,9 +419,9 @@ func (s *soak) check() {
 	if doubled > 0 {
 		s.Errorf("%d keys have more than one open value", doubled)
 	}
-	s.Logf("%v: %d calls, %d of them repeats; killed: servers %d and %d times, Redis %d, PostgreSQL %d", soakFor(), calls, repeats, s.faults[0], s.faults[1], s.faults[2], s.faults[3])
-	s.Logf("acknowledged and there: %d messages, %d facts, %d checkpoints, %d effects; %d keys, each with one open value; %d chains verify", said, kept, checkpoints, effects, open, len(s.clients))
-	if said < 100 || kept < len(s.clients)/4 || effects == 0 || checkpoints == 0 || s.faults[0] == 0 || s.faults[2] == 0 || s.faults[3] == 0 {
+	s.Logf("%v: %d calls, %d of them repeats; killed: servers %d and %d times, Redis %d, PostgreSQL %d", time.Since(begun).Round(time.Second), calls, repeats, s.faults[0].Load(), s.faults[1].Load(), s.faults[2].Load(), s.faults[3].Load())
+	s.Logf("acknowledged and there: %d messages, %d facts, %d checkpoints, %d effects; %d keys, each with one open value; %d chains verify", s.said.Load(), s.kept.Load(), s.checkpoints.Load(), s.effects.Load(), open, len(s.clients))
+	if !s.enough() {
 		s.Error("too little was tried")
 	}
 }
