@@ -1,6 +1,9 @@
 package tenet
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // Session is one conversation: the tier that lives as long as the thread. It
 // lists at creation the scopes it may read and the one it writes.
@@ -21,17 +24,49 @@ type Session struct {
 	LastCode     Code      `json:"last_code,omitempty"` // why the last attempt failed
 }
 
-// Receipt is what a context or recall served: ids only, never text. It
-// answers "what did the agent have in front of it".
+// Receipt is what a context or recall served: ids and numbers, never text. It
+// answers "what did the agent have in front of it, and why".
 type Receipt struct {
 	ID       string     `json:"id"`
 	Session  SessionID  `json:"session"`
 	At       time.Time  `json:"at"`
 	Facts    []RecordID `json:"facts,omitempty"`
 	Recalled []RecordID `json:"recalled,omitempty"`
+	Scores   []Score    `json:"scores,omitempty"`  // of Recalled, one for each; none in receipts older than scores
 	Pending  []int64    `json:"pending,omitempty"` // positions of unconfirmed user statements shown
 	Lowest   Label      `json:"lowest,omitempty"`  // the lowest label among what was served
 	Tokens   int        `json:"tokens"`
+}
+
+// Score takes apart what brought a record into a window, in ten-thousandths.
+type Score struct {
+	Turn       int32 `json:"turn,omitempty"`       // its own words
+	Window     int32 `json:"window,omitempty"`     // its words and its neighbours'
+	Session    int32 `json:"session,omitempty"`    // its session as one text
+	Near       int32 `json:"near,omitempty"`       // words of the question that stand together in it
+	Speaker    int32 `json:"speaker,omitempty"`    // said by someone whom the question names
+	Preference int32 `json:"preference,omitempty"` // a preference, and the question asks for advice
+	Time       int32 `json:"time,omitempty"`       // inside the time the question names
+	Standing   int32 `json:"standing,omitempty"`   // an instruction for every question
+	Dense      int32 `json:"dense,omitempty"`      // near in meaning
+	Exact      int32 `json:"exact,omitempty"`      // quoted, or named by id or key
+}
+
+// Without takes what is gone out of a receipt.
+func (r Receipt) Without(gone func(RecordID) bool) Receipt {
+	r.Facts = slices.DeleteFunc(slices.Clone(r.Facts), gone)
+	recalled, scores := r.Recalled, r.Scores
+	r.Recalled, r.Scores = nil, nil
+	for i, id := range recalled {
+		if gone(id) {
+			continue
+		}
+		r.Recalled = append(r.Recalled, id)
+		if i < len(scores) {
+			r.Scores = append(r.Scores, scores[i])
+		}
+	}
+	return r
 }
 
 // Blob is one version of a framework's own state, kept byte for byte. Blobs of

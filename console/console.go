@@ -16,6 +16,7 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/tenet-memory/tenet"
@@ -116,7 +117,7 @@ func New(cfg Config) (*Console, error) {
 	}
 	c := &Console{cfg: cfg, mem: cfg.Memory, pages: map[string]*template.Template{}, mux: http.NewServeMux()}
 	c.sessions.now, c.sessions.idle, c.sessions.longest, c.sessions.open = cfg.Now, cfg.Idle, cfg.Longest, map[string]*session{}
-	base, err := template.New("").Funcs(template.FuncMap{"shown": shown, "query": query, "time": stamp, "words": inWords, "share": share}).ParseFS(files, "page/frame.html")
+	base, err := template.New("").Funcs(template.FuncMap{"shown": shown, "query": query, "time": stamp, "words": inWords, "share": share, "scored": scored}).ParseFS(files, "page/frame.html")
 	if err != nil {
 		return nil, err
 	}
@@ -278,4 +279,22 @@ func stamp(t time.Time) string {
 		return "open"
 	}
 	return t.UTC().Format("2006-01-02 15:04:05Z")
+}
+
+// scored are a score and its parts, those that are nothing left out.
+func scored(s *tenet.Score) string {
+	var sum int32
+	var parts []string
+	for _, p := range []struct {
+		name string
+		n    int32
+	}{
+		{"its words", s.Turn}, {"its neighbours", s.Window}, {"its session", s.Session}, {"words together", s.Near}, {"speaker", s.Speaker},
+		{"preference", s.Preference}, {"time", s.Time}, {"standing", s.Standing}, {"meaning", s.Dense}, {"exact", s.Exact},
+	} {
+		if sum += p.n; p.n != 0 {
+			parts = append(parts, p.name+" "+share(float64(p.n)/1e4))
+		}
+	}
+	return share(float64(sum)/1e4) + " = " + strings.Join(parts, " + ")
 }

@@ -52,7 +52,7 @@ func (w *world) fill(t testing.TB, scope tenet.Scope, n int) {
 	}
 }
 
-// converse gives a subject a session of 60 messages and a window.
+// converse gives a subject a session of 60 messages and a window after every ten.
 func (w *world) converse(t testing.TB, scope tenet.Scope) {
 	t.Helper()
 	app := w.principal(tenet.App, "acme", "app")
@@ -62,10 +62,12 @@ func (w *world) converse(t testing.TB, scope tenet.Scope) {
 	for i := range ms {
 		ms[i] = tenet.UserMessage(fmt.Sprintf("Message %d: what did I order on Tuesday?", i))
 	}
-	_, err = s.Append(t.Context(), ms...)
-	ok(t, err)
-	_, err = s.Context(t.Context(), "", memoryBudget)
-	ok(t, err)
+	for some := range slices.Chunk(ms, 10) {
+		_, err = s.Append(t.Context(), some...)
+		ok(t, err)
+		_, err = s.Context(t.Context(), "", memoryBudget)
+		ok(t, err)
+	}
 }
 
 // TestEveryLinkLeadsSomewhereInTime follows links from the overview with 1,000

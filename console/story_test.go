@@ -115,7 +115,7 @@ func TestFollowingAPoisonedItem(t *testing.T) {
 	b.signIn("acme/operator")
 	b.open("/console/session?subject=user:sarah&session=chat-8")
 	b.click("a[href*='/console/window']")
-	b.see("allergy", "Tirana", "external", "Score parts", "still believed", "Facts that hold now")
+	b.see("allergy", "Tirana", "external", "What brought it there then", "its words", "still believed", "Facts that hold now")
 	b.click("article:has(.external) a[href*='/console/record']")
 	b.see("Tirana", "channel", "chat-7", "What it rests on")
 	b.click("link this message")

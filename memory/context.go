@@ -238,10 +238,7 @@ func (s *Session) receipt(w Window) tenet.Receipt {
 		r.Facts = append(r.Facts, f.ID)
 		r.Lowest = lowest(r.Lowest, f.Label)
 	}
-	for _, h := range w.Recalled {
-		r.Recalled = append(r.Recalled, h.ID)
-		r.Lowest = lowest(r.Lowest, h.Label)
-	}
+	note(&r, w.Recalled)
 	for _, m := range w.Pending {
 		r.Pending = append(r.Pending, m.Seq)
 	}

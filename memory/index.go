@@ -103,7 +103,7 @@ func (x *indexes) search(ctx context.Context, scope tenet.Scope, q recall.Query,
 		hits[i] = Recalled{
 			ID: e.id, Scope: scope, Tier: e.tier, Label: e.label, Lane: h.Lane.String(), Key: e.key, Text: e.text,
 			Speaker: e.speaker, Session: e.session, Message: e.message, Valid: e.valid, RecordedAt: e.recorded,
-			Score: h.Score, Dormant: h.Dormant, Similar: h.Similar, Why: h.Why,
+			Score: h.Score, Dormant: h.Dormant, Similar: h.Similar, Why: h.Why, parts: h.Parts,
 		}
 	}
 	return hits, res, nil

@@ -2,6 +2,7 @@ package memory
 
 import (
 	"context"
+	"math"
 	"slices"
 	"time"
 
@@ -27,6 +28,8 @@ type Recalled struct {
 	Dormant    bool                `json:"dormant,omitempty"` // left the default results; found because it was named or asked for
 	Similar    []string            `json:"similar,omitempty"` // near-duplicates folded into this one
 	Why        *recall.Explanation `json:"why,omitempty"`
+
+	parts recall.Parts
 }
 
 // Found is the answer of a recall.
@@ -61,10 +64,7 @@ func (s *Session) Recall(ctx context.Context, query string, o RecallOptions) (Fo
 		return Found{}, err
 	}
 	r := tenet.Receipt{ID: newID(), Session: s.info.ID, At: s.now()}
-	for _, f := range found.Hits {
-		r.Recalled = append(r.Recalled, f.ID)
-		r.Lowest = lowest(r.Lowest, f.Label)
-	}
+	note(&r, found.Hits)
 	return found, s.log.Serve(ctx, s.info.Scope, r)
 }
 
@@ -146,6 +146,22 @@ func merge(lists [][]Recalled, k int) []Recalled {
 	}
 	return out
 }
+
+// note has a receipt name what was recalled, and keep what brought it there.
+func note(r *tenet.Receipt, hits []Recalled) {
+	for _, h := range hits {
+		p := h.parts
+		r.Recalled = append(r.Recalled, h.ID)
+		r.Scores = append(r.Scores, tenet.Score{
+			Turn: share(p.Turn), Window: share(p.Window), Session: share(p.Session), Near: share(p.Near), Speaker: share(p.Speaker),
+			Preference: share(p.Preference), Time: share(p.Time), Standing: share(p.Standing), Dense: share(p.Dense), Exact: share(p.Exact),
+		})
+		r.Lowest = lowest(r.Lowest, h.Label)
+	}
+}
+
+// share is a part of a score as a receipt keeps it.
+func share(x float64) int32 { return int32(math.Round(min(max(x, -1e5), 1e5) * 1e4)) }
 
 // lowest is the lower of two labels, where zero is none yet.
 func lowest(a, b tenet.Label) tenet.Label {

@@ -11,7 +11,6 @@ import (
 	"github.com/tenet-memory/tenet"
 	"github.com/tenet-memory/tenet/forget"
 	"github.com/tenet-memory/tenet/gate"
-	"github.com/tenet-memory/tenet/recall"
 )
 
 // Entry is a believed note, episode or document as forgetting sees it.
@@ -88,13 +87,10 @@ type StoodItem struct {
 	ID     tenet.RecordID
 	Fact   bool         // loaded by identity; otherwise recalled by meaning
 	Record tenet.Record // without an ID when it is gone, or of a scope out of reach
-	// Why takes apart the score that the record would have now for Query: the
-	// receipt holds ids alone. Nil for a fact, and for what is not found any more.
-	Why *recall.Explanation
+	// Score takes apart what brought it there, as it was then: nil for a fact, and
+	// for a receipt older than scores.
+	Score *tenet.Score
 }
-
-// stoodRecall is how many records are ranked to find the scores of a window.
-const stoodRecall = 50
 
 // Stood looks up what a receipt of a session says was served. Errors: NotFound.
 func (o *Operator) Stood(ctx context.Context, id tenet.SessionID, receipt string) (Stood, error) {
@@ -115,19 +111,12 @@ func (o *Operator) Stood(ctx context.Context, id tenet.SessionID, receipt string
 	if out.Query, err = o.askedBefore(ctx, info, out.Receipt.At); err != nil {
 		return Stood{}, err
 	}
-	why := map[tenet.RecordID]*recall.Explanation{}
-	if out.Query != "" && len(out.Receipt.Recalled) > 0 {
-		found, err := o.m.indexes.find(ctx, reads, clipQuery(out.Query), o.m.now(), RecallOptions{K: stoodRecall, Explain: true, Dormant: true})
-		if err != nil {
-			return Stood{}, err
-		}
-		for _, h := range found.Hits {
-			why[h.ID] = h.Why
-		}
-	}
 	for n, ids := range [][]tenet.RecordID{out.Receipt.Facts, out.Receipt.Recalled} {
-		for _, id := range ids {
-			it := StoodItem{ID: id, Fact: n == 0, Why: why[id]}
+		for i, id := range ids {
+			it := StoodItem{ID: id, Fact: n == 0}
+			if !it.Fact && i < len(out.Receipt.Scores) {
+				it.Score = &out.Receipt.Scores[i]
+			}
 			for _, s := range reads {
 				r, err := o.m.ledger.Record(ctx, s, id)
 				if err == nil {

@@ -120,7 +120,7 @@ func (o *Operator) Taint(ctx context.Context, src Source) (Taint, error) {
 	}
 	if len(w.out.Records) > 0 && o.m.cfg.Served != nil {
 		var err error
-		if w.out.Served, err = o.m.cfg.Served.ServedWith(ctx, o.scope.Tenant(), recordIDs(w.out.Records)); err != nil {
+		if w.out.Served, err = o.m.cfg.Served.ServedWith(ctx, o.scope, recordIDs(w.out.Records)); err != nil {
 			return Taint{}, err
 		}
 	}
@@ -182,18 +182,40 @@ type walk struct {
 	entries map[int64]tenet.AuditEntry        // by when they were stamped, which no two are
 	sound   map[tenet.RecordID][]tenet.Origin // of a tainted record: who else said it
 	out     Taint
+
+	// Over all, so that a step looks at what hangs on a record and not at every one.
+	byID   map[tenet.RecordID]tenet.Record
+	parts  map[tenet.RecordID][]tenet.Record // by what they are fragments of
+	pushed map[tenet.RecordID][]tenet.Record // by what took their place
+	slots  map[string][]tenet.Record
 }
 
 func (w *walk) read(ctx context.Context) error {
-	after := tenet.RecordID("")
-	for {
-		page, err := w.o.m.cfg.Governor.Records(ctx, w.o.scope, after, 500)
-		if err != nil || len(page) == 0 {
+	const page = 500
+	for after := tenet.RecordID(""); ; {
+		rs, err := w.o.m.cfg.Governor.Records(ctx, w.o.scope, after, page)
+		if err != nil {
 			return err
 		}
-		w.all = append(w.all, page...)
-		after = page[len(page)-1].ID
+		w.all = append(w.all, rs...)
+		if len(rs) < page {
+			break
+		}
+		after = rs[len(rs)-1].ID
 	}
+	w.byID, w.parts = make(map[tenet.RecordID]tenet.Record, len(w.all)), map[tenet.RecordID][]tenet.Record{}
+	w.pushed, w.slots = map[tenet.RecordID][]tenet.Record{}, map[string][]tenet.Record{}
+	for _, r := range w.all {
+		w.byID[r.ID] = r
+		w.slots[slot(r)] = append(w.slots[slot(r)], r)
+		if r.SupersededBy != "" {
+			w.pushed[r.SupersededBy] = append(w.pushed[r.SupersededBy], r)
+		}
+		if r.FragmentOf != "" {
+			w.parts[r.FragmentOf] = append(w.parts[r.FragmentOf], r)
+		}
+	}
+	return nil
 }
 
 // mark finds what derives from the source. A record rests on the origins it
@@ -322,10 +344,13 @@ func (w *walk) pushedOut(t tenet.Record, during tenet.Interval, seen map[tenet.R
 		return nil
 	}
 	seen[t.ID] = true
-	root := w.root(t)
+	under := w.pushed[t.ID]
+	if root := w.root(t); root != t.ID {
+		under = append(slices.Clone(w.pushed[root]), under...)
+	}
 	var out []gate.Piece
-	for _, r := range w.all {
-		if r.SupersededBy != root && r.SupersededBy != t.ID || !during.Overlaps(r.Valid) {
+	for _, r := range under {
+		if !during.Overlaps(r.Valid) {
 			continue
 		}
 		switch common := overlap(during, r.Valid); {
@@ -344,11 +369,11 @@ func (w *walk) pushedOut(t tenet.Record, during tenet.Interval, seen map[tenet.R
 // root is the statement that a fragment is a part of.
 func (w *walk) root(r tenet.Record) tenet.RecordID {
 	for range len(w.all) {
-		i := slices.IndexFunc(w.all, func(x tenet.Record) bool { return r.FragmentOf != "" && x.ID == r.FragmentOf })
-		if i < 0 {
-			return r.ID
+		whole, ok := w.byID[r.FragmentOf]
+		if !ok {
+			break
 		}
-		r = w.all[i]
+		r = whole
 	}
 	return r.ID
 }

@@ -221,8 +221,8 @@ func (w *walk) named(m tenet.Message) bool {
 // leftBy are the stretches that the decision which closed r left of it.
 func (w *walk) leftBy(r tenet.Record) []tenet.Interval {
 	var out []tenet.Interval
-	for _, x := range w.all {
-		if x.FragmentOf == r.ID && x.Known.From.Equal(r.Known.To) {
+	for _, x := range w.parts[r.ID] {
+		if x.Known.From.Equal(r.Known.To) {
 			out = append(out, x.Valid)
 		}
 	}
@@ -244,10 +244,7 @@ func (w *walk) putBack(r tenet.Record, lost tenet.Interval) bool {
 func (w *walk) later(r tenet.Record) []tenet.Interval {
 	out := slices.Clone(w.taken[slot(r)])
 	began := start(r.Origins, r.Valid)
-	for _, x := range w.all {
-		if slot(x) != slot(r) {
-			continue
-		}
+	for _, x := range w.slots[slot(r)] {
 		said := slices.DeleteFunc(slices.Clone(x.Origins), w.src.names)
 		if w.tainted[x.ID] {
 			said = w.sound[x.ID]

@@ -37,6 +37,7 @@ func (s *stage) hit(c *scored, explain bool) Hit {
 		Exact:   s.ws.cells[c.slot].state&stateExact != 0,
 		Dormant: s.ln.hot[c.slot].dormant,
 	}
+	s.score(c, &h.Parts)
 	if explain {
 		h.Why = s.explain(c)
 	}

@@ -8,6 +8,12 @@ import (
 // Explanation takes a hit's score apart: its parts, the terms aside, sum to the
 // score, and the terms' parts sum to Turn, Window and Session.
 type Explanation struct {
+	Parts
+	Terms []TermPart
+}
+
+// Parts are what a score is the sum of.
+type Parts struct {
 	Turn       float64 // the entry's own words; of a long one, also of its best passage
 	Window     float64 // its words and its neighbours'
 	Session    float64 // its session as one text
@@ -18,7 +24,6 @@ type Explanation struct {
 	Standing   float64 // an instruction for every question
 	Dense      float64 // nearness of its vector and its neighbours'
 	Exact      float64 // quoted, or named by id or key
-	Terms      []TermPart
 }
 
 // TermPart is what one term of the query adds.
@@ -28,16 +33,16 @@ type TermPart struct {
 	Turn, Window, Session float64
 }
 
-func (e *Explanation) sum() float64 { return e.words() + e.Standing + e.Dense + e.Exact }
+func (e *Parts) sum() float64 { return e.words() + e.Standing + e.Dense + e.Exact }
 
-func (e *Explanation) words() float64 {
+func (e *Parts) words() float64 {
 	return e.Turn + e.Window + e.Session + e.Near + e.Speaker + e.Preference + e.Time
 }
 
 // explain works out again what each term gave to a hit.
 func (s *stage) explain(c *scored) *Explanation {
 	var e Explanation
-	s.score(c, &e)
+	s.score(c, &e.Parts)
 	p, d := &s.ix.params, &s.ln.docs[c.slot]
 	var passages []float64
 	if s.passages > 0 && passageCount(len(d.seq)) > 1 {

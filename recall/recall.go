@@ -123,6 +123,7 @@ type Hit struct {
 	// Similar holds the ids of the near duplicates that were folded into this
 	// hit, best first.
 	Similar []string
+	Parts   Parts
 	Why     *Explanation
 }
 

@@ -10,7 +10,7 @@ import (
 // second look scores the windows of the best and of their neighbours, and a
 // weighWords finds the best score for words among the candidates, which is
 // what the dense score is measured by.
-func (s *stage) weighWords(e *Explanation) {
+func (s *stage) weighWords(e *Parts) {
 	if s.dense == 0 {
 		return
 	}
@@ -287,7 +287,7 @@ func (s *stage) second(n int) {
 		}
 	}
 	ws.all = ws.all[:0]
-	var e Explanation
+	var e Parts
 	s.weighWords(&e)
 	for i := range ws.top {
 		c := &ws.top[i]
@@ -303,7 +303,7 @@ func (s *stage) second(n int) {
 }
 
 // score fills the parts of a candidate and adds them up.
-func (s *stage) score(c *scored, e *Explanation) {
+func (s *stage) score(c *scored, e *Parts) {
 	p := &s.ix.params
 	own := over(float64(s.ws.cells[c.slot].turn), s.turn)
 	if s.passages > 0 {
@@ -342,7 +342,7 @@ func (s *stage) third() {
 			s.passages = max(s.passages, c.passage)
 		}
 	}
-	var e Explanation
+	var e Parts
 	for i := range ws.top {
 		ws.top[i].near = s.together(ws.top[i].slot)
 	}

@@ -43,9 +43,10 @@ type ChainHead struct {
 
 // Served is what the session tier knows about who was shown what.
 type Served interface {
-	// ServedWith returns the receipts of the tenant's sessions that name any of
-	// the records, oldest first in each session.
-	ServedWith(ctx context.Context, tenant string, ids []tenet.RecordID) ([]ScopedReceipt, error)
+	// ServedWith returns the receipts that name any of the records of a scope: of
+	// sessions of the scope, and of scopes of whose sessions one may read it, in
+	// order of scope and session, oldest first in each session.
+	ServedWith(ctx context.Context, scope tenet.Scope, ids []tenet.RecordID) ([]ScopedReceipt, error)
 }
 
 // ScopedReceipt is a receipt with the scope of its session.

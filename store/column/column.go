@@ -323,7 +323,18 @@ func EncodeReceipt(r tenet.Receipt) []byte {
 	}
 	e.Num(int64(r.Lowest))
 	e.Num(int64(r.Tokens))
+	for _, s := range r.Scores {
+		for _, n := range scoreParts(&s) {
+			e.Num(int64(*n))
+		}
+	}
 	return e.B
+}
+
+// scoreParts are a score's numbers in the order in which they are kept: a new
+// one goes to the end, behind a version.
+func scoreParts(s *tenet.Score) [10]*int32 {
+	return [10]*int32{&s.Turn, &s.Window, &s.Session, &s.Near, &s.Speaker, &s.Preference, &s.Time, &s.Standing, &s.Dense, &s.Exact}
 }
 
 func DecodeReceipt(body []byte) (tenet.Receipt, error) {
@@ -336,6 +347,14 @@ func DecodeReceipt(body []byte) (tenet.Receipt, error) {
 	}
 	r.Lowest = tenet.Label(d.Num())
 	r.Tokens = int(d.Num())
+	if len(d.B) > 0 { // receipts were kept without scores before
+		r.Scores = make([]tenet.Score, len(r.Recalled))
+		for i := range r.Scores {
+			for _, n := range scoreParts(&r.Scores[i]) {
+				*n = int32(d.Num())
+			}
+		}
+	}
 	return r, d.Err()
 }
 

@@ -27,6 +27,7 @@ func FuzzDamagedColumns(f *testing.F) {
 	f.Add(column.EncodeCandidate(c))
 	f.Add(column.EncodeOrigins([]tenet.Origin{{Principal: "app:shop", Subject: s.Key()}, {Subject: "another"}}, s.Key()))
 	f.Add(column.EncodeReceipt(tenet.Receipt{ID: "r", Facts: []tenet.RecordID{"a"}, Pending: []int64{1}}))
+	f.Add(column.EncodeReceipt(tenet.Receipt{ID: "r", Recalled: []tenet.RecordID{"a"}, Scores: []tenet.Score{{Turn: 7311, Exact: 10000}}}))
 	f.Add(column.EncodeCheckpoint(tenet.Checkpoint{State: []byte("state"), Done: []tenet.Step{{Name: "one"}}}))
 	f.Add([]byte{0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f})
 	f.Fuzz(func(t *testing.T, b []byte) {

@@ -331,7 +331,7 @@ func (p *Part) mendReceipts() error {
 		}
 		was := len(r.Facts) + len(r.Recalled)
 		erased := func(id tenet.RecordID) bool { return p.gone[id] != nil }
-		r.Facts, r.Recalled = slices.DeleteFunc(r.Facts, erased), slices.DeleteFunc(r.Recalled, erased)
+		r = r.Without(erased)
 		if len(r.Facts)+len(r.Recalled) != was {
 			c.body = column.EncodeReceipt(r)
 			cs = append(cs, c)

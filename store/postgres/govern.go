@@ -1,9 +1,11 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -155,43 +157,55 @@ func (db *DB) EntryAt(ctx context.Context, chain string, seq uint64) ([]byte, er
 	return hash, nil
 }
 
-// ServedWith implements store.Served. It reads every receipt of the tenant: it
-// is asked for after an incident, not in a turn.
-func (db *DB) ServedWith(ctx context.Context, tenant string, ids []tenet.RecordID) ([]store.ScopedReceipt, error) {
+// ServedWith implements store.Served. It reads the receipts of the scope, and of
+// those of whose sessions one may read it.
+func (db *DB) ServedWith(ctx context.Context, scope tenet.Scope, ids []tenet.RecordID) ([]store.ScopedReceipt, error) {
 	const op = "served"
-	if tenant == "" {
-		return nil, invalid(op, "no tenant")
+	if scope.IsZero() {
+		return nil, invalid(op, "no scope")
 	}
 	wanted := make(map[tenet.RecordID]bool, len(ids))
 	for _, id := range ids {
 		wanted[id] = true
 	}
-	var out []store.ScopedReceipt
-	err := db.in(tenant).each(ctx, `SELECT s.kind, s.external_id, n.external_id, r.at, r.body FROM tenet.subjects s
-		JOIN tenet.session_names n ON n.scope = s.scope JOIN tenet.receipts r ON r.scope = n.scope AND r.sid = n.sid
-		WHERE s.tenant = $1 ORDER BY s.kind, s.external_id, n.external_id, r.n`, []any{tenant}, func(rs pgx.Rows) error {
+	named := func(id tenet.RecordID) bool { return wanted[id] }
+	type served struct {
+		n int64
+		store.ScopedReceipt
+	}
+	var found []served
+	sub := scope.Subject()
+	err := db.at(scope).each(ctx, `SELECT s.kind, s.external_id, n.external_id, r.n, r.at, r.body
+		FROM (SELECT scope FROM tenet.subjects WHERE tenant = $1 AND kind = $2 AND external_id = $3
+			UNION SELECT scope FROM tenet.elsewhere WHERE author = $4) x
+		JOIN tenet.subjects s ON s.scope = x.scope JOIN tenet.session_names n ON n.scope = s.scope JOIN tenet.receipts r ON r.scope = n.scope AND r.sid = n.sid
+		WHERE s.tenant = $1`, []any{scope.Tenant(), int64(sub.Kind()), sub.ID(), db.master().Author(scope.Tenant(), scope.Key())}, func(rs pgx.Rows) error {
+		var f served
 		var kind, at int64
 		var id, session string
 		var body []byte
-		if err := rs.Scan(&kind, &id, &session, &at, &body); err != nil {
+		if err := rs.Scan(&kind, &id, &session, &f.n, &at, &body); err != nil {
 			return err
 		}
 		r, err := column.DecodeReceipt(body)
-		if err != nil {
+		if err != nil || !slices.ContainsFunc(r.Facts, named) && !slices.ContainsFunc(r.Recalled, named) {
 			return err
 		}
 		r.Session, r.At = tenet.SessionID(session), column.From(at)
-		for _, rec := range append(r.Facts, r.Recalled...) {
-			if wanted[rec] {
-				scope, err := scopeOf(tenant, kind, id)
-				out = append(out, store.ScopedReceipt{Scope: scope, Receipt: r})
-				return err
-			}
-		}
-		return nil
+		f.Receipt = r
+		f.Scope, err = scopeOf(scope.Tenant(), kind, id)
+		found = append(found, f)
+		return err
 	})
 	if err != nil {
 		return nil, failure(op, err)
+	}
+	slices.SortFunc(found, func(a, b served) int {
+		return cmp.Or(cmp.Compare(a.Scope.Key(), b.Scope.Key()), cmp.Compare(a.Session, b.Session), cmp.Compare(a.n, b.n))
+	})
+	out := make([]store.ScopedReceipt, len(found))
+	for i, f := range found {
+		out[i] = f.ScopedReceipt
 	}
 	return out, nil
 }

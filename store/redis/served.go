@@ -55,17 +55,23 @@ func (db *DB) Served(ctx context.Context, scope tenet.Scope, since time.Time) (m
 	return out, nil
 }
 
-// ServedWith implements store.Served. It reads every receipt of the tenant: it
-// is asked for after an incident, not in a turn.
-func (db *DB) ServedWith(ctx context.Context, tenant string, ids []tenet.RecordID) ([]store.ScopedReceipt, error) {
+// ServedWith implements store.Served. It looks at every session of the tenant,
+// of which none outlives its TTL, and at the receipts of those that may have read
+// the scope.
+func (db *DB) ServedWith(ctx context.Context, scope tenet.Scope, ids []tenet.RecordID) ([]store.ScopedReceipt, error) {
 	const op = "served"
-	if tenant == "" {
-		return nil, invalid(op, "no tenant")
+	if scope.IsZero() {
+		return nil, invalid(op, "no scope")
 	}
+	wanted := make(map[tenet.RecordID]bool, len(ids))
+	for _, id := range ids {
+		wanted[id] = true
+	}
+	named := func(id tenet.RecordID) bool { return wanted[id] }
 	var out []store.ScopedReceipt
-	err := db.members(ctx, op, "rt", tenant, func(tag, s string) error {
+	err := db.members(ctx, op, "rt", scope.Tenant(), func(tag, s string) error {
 		x, sub, err := db.load(ctx, op, tag, s)
-		if err != nil || sub == nil {
+		if err != nil || sub == nil || x.Scope != scope && !slices.Contains(x.Reads, scope) {
 			return err
 		}
 		rs, err := db.Receipts(ctx, x.Scope, x.ID)
@@ -73,14 +79,14 @@ func (db *DB) ServedWith(ctx context.Context, tenant string, ids []tenet.RecordI
 			return err
 		}
 		for _, r := range rs {
-			if slices.ContainsFunc(append(slices.Clone(r.Facts), r.Recalled...), func(id tenet.RecordID) bool { return slices.Contains(ids, id) }) {
+			if slices.ContainsFunc(r.Facts, named) || slices.ContainsFunc(r.Recalled, named) {
 				out = append(out, store.ScopedReceipt{Scope: x.Scope, Receipt: r})
 			}
 		}
 		return nil
 	})
 	slices.SortStableFunc(out, func(a, b store.ScopedReceipt) int {
-		return cmp.Or(cmp.Compare(a.Scope.Subject().Kind(), b.Scope.Subject().Kind()), cmp.Compare(a.Scope.Subject().ID(), b.Scope.Subject().ID()), cmp.Compare(a.Session, b.Session))
+		return cmp.Or(cmp.Compare(a.Scope.Key(), b.Scope.Key()), cmp.Compare(a.Session, b.Session))
 	})
 	return out, err
 }

@@ -316,7 +316,7 @@ func TestNoCommandWalksOrCrosses(t *testing.T) {
 		sc := scope(t, "tenant0", tenet.User("u0"))
 		_, err1 := db.Sweep(ctx, now)
 		_, err2 := db.Waiting(ctx, "tenant0", 0, 10)
-		_, err3 := db.ServedWith(ctx, "tenant0", []tenet.RecordID{"r"})
+		_, err3 := db.ServedWith(ctx, sc, []tenet.RecordID{"r"})
 		served, err4 := db.Served(ctx, sc, time.Now().Add(-time.Hour))
 		_, err5 := db.Drop(ctx, sc, "thread-plaintext")
 		_, err6 := db.Erase(ctx, sc)

@@ -304,20 +304,11 @@ func (db *DB) Serve(ctx context.Context, scope tenet.Scope, r tenet.Receipt) err
 	if err != nil {
 		return err
 	}
-	var e column.Encoder
-	e.Str(r.ID)
-	column.EncodeStrings(&e, r.Facts)
-	column.EncodeStrings(&e, r.Recalled)
-	e.Num(int64(len(r.Pending)))
-	for _, n := range r.Pending {
-		e.Num(n)
-	}
-	e.Num(int64(r.Lowest))
-	e.Num(int64(r.Tokens))
+	body := column.EncodeReceipt(r)
 	var nonce [nonceSize]byte
 	rand.Read(nonce[:])
 	_, _, err = db.write(ctx, writing{op: op, script: "serve", place: p, s: s, what: "session", args: func(sub subject) []any {
-		return []any{nonce[:], micros(r.At), sub.seal(e.B, about("receipt", s, micros(r.At)))}
+		return []any{nonce[:], micros(r.At), sub.seal(body, about("receipt", s, micros(r.At)))}
 	}})
 	return err
 }
@@ -351,18 +342,11 @@ func (s subject) receipts(token string, id tenet.SessionID, entries reply) ([]te
 		if err != nil {
 			return nil, err
 		}
-		d := column.Decoder{B: plain}
-		r := tenet.Receipt{ID: d.Str(), Session: id, At: when(at)}
-		r.Facts = column.DecodeStrings[tenet.RecordID](&d)
-		r.Recalled = column.DecodeStrings[tenet.RecordID](&d)
-		for range d.Count() {
-			r.Pending = append(r.Pending, d.Num())
-		}
-		r.Lowest = tenet.Label(d.Num())
-		r.Tokens = int(d.Num())
-		if err := d.Err(); err != nil {
+		r, err := column.DecodeReceipt(plain)
+		if err != nil {
 			return nil, err
 		}
+		r.Session, r.At = id, when(at)
 		out = append(out, r)
 	}
 	return out, nil

@@ -22,6 +22,7 @@ type clerk struct {
 	cited    func(*Oracle, []tenet.MessageID) []tenet.Message
 	end      bool // does nothing
 	receipts bool // are reversed
+	own      bool // who else was served is not known
 	fold     bool // the scope's case
 	lax      bool // takes the zero scope
 	lease    func(*Oracle, *store.LeaseRequest, *store.Lease)
@@ -39,6 +40,11 @@ func (c clerk) Ensure(ctx context.Context, s tenet.Scope, n tenet.Session) (tene
 		got.Reads, got.TTL = n.Reads, n.TTL
 	}
 	return got, err
+}
+
+func (c clerk) ServedWith(ctx context.Context, s tenet.Scope, ids []tenet.RecordID) ([]store.ScopedReceipt, error) {
+	rs, err := c.Oracle.ServedWith(ctx, s, ids)
+	return slices.DeleteFunc(rs, func(r store.ScopedReceipt) bool { return c.own && r.Scope != s }), err
 }
 
 func (c clerk) Append(ctx context.Context, s tenet.Scope, id tenet.SessionID, ms []tenet.Message, due time.Time) ([]tenet.Message, error) {
@@ -180,6 +186,7 @@ func TestBrokenSessionsAreNoticed(t *testing.T) {
 			return out
 		}}, "CitedFindsAcrossSessionsOfTheScopeOnly"},
 		{"receipts come newest first", clerk{receipts: true}, "ReceiptsRoundTrip"},
+		{"who else was served is forgotten", clerk{own: true}, "ServedWithFindsWhoeverReadsTheScope"},
 		{"case is folded", clerk{fold: true}, "SessionScopesAreDisjoint"},
 		{"the zero scope is a scope", clerk{lax: true}, "UnusableArgumentsAreErrors"},
 		{"what is not due is leased", clerk{lease: func(_ *Oracle, r *store.LeaseRequest, _ *store.Lease) {

@@ -192,21 +192,25 @@ func (o *Oracle) EntryAt(ctx context.Context, chain string, seq uint64) ([]byte,
 }
 
 // ServedWith implements store.Served.
-func (o *Oracle) ServedWith(ctx context.Context, tenant string, ids []tenet.RecordID) ([]store.ScopedReceipt, error) {
+func (o *Oracle) ServedWith(ctx context.Context, scope tenet.Scope, ids []tenet.RecordID) ([]store.ScopedReceipt, error) {
+	if scope.IsZero() {
+		return nil, tenet.Errorf(tenet.Invalid, "served", "no scope")
+	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if ctx.Err() != nil {
 		return nil, tenet.Errorf(tenet.Unavailable, "served", "the context ended")
 	}
 	var out []store.ScopedReceipt
-	for scope, s := range o.scopes {
-		if scope.Tenant() != tenant {
-			continue
+	for from, s := range o.scopes {
+		reads := from == scope
+		for _, c := range s.conversations {
+			reads = reads || from.Tenant() == scope.Tenant() && slices.Contains(c.Reads, scope)
 		}
 		for _, c := range s.conversations {
 			for _, r := range c.receipts {
-				if names(r, ids) {
-					out = append(out, store.ScopedReceipt{Scope: scope, Receipt: r})
+				if reads && names(r, ids) {
+					out = append(out, store.ScopedReceipt{Scope: from, Receipt: r})
 				}
 			}
 		}

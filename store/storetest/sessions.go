@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -25,6 +27,7 @@ var sessionClauses = []clause{
 	{"MessagesComeBackWhole", messagesComeBackWhole},
 	{"CitedFindsAcrossSessionsOfTheScopeOnly", citedFindsAcrossSessionsOfTheScopeOnly},
 	{"ReceiptsRoundTrip", receiptsRoundTrip},
+	{"ServedWithFindsWhoeverReadsTheScope", servedWithFindsWhoever},
 	{"SessionScopesAreDisjoint", sessionScopesAreDisjoint},
 	{"UnusableArgumentsAreErrors", unusableSessionArguments},
 	{"LeaseTakesTheOldestDue", leaseTakesTheOldestDue},
@@ -390,7 +393,9 @@ func receiptsRoundTrip(t testing.TB, b Backend) {
 	for i := range 3 {
 		r := tenet.Receipt{
 			ID: fmt.Sprint("r", 9-i), Session: "chat", At: d.now.Add(time.Duration(i) * time.Second), Facts: []tenet.RecordID{"b", "a"},
-			Recalled: []tenet.RecordID{tenet.RecordID(fmt.Sprint("n", i))}, Pending: []int64{1, 1 << 60}, Lowest: tenet.LabelExternal, Tokens: 1000 + i,
+			Recalled: []tenet.RecordID{tenet.RecordID(fmt.Sprint("n", i))},
+			Scores:   []tenet.Score{{Turn: 1, Window: -2, Session: 3, Near: 4, Speaker: 5, Preference: 6, Time: 7, Standing: 8, Dense: math.MaxInt32, Exact: int32(i)}},
+			Pending:  []int64{1, 1 << 60}, Lowest: tenet.LabelExternal, Tokens: 1000 + i,
 		}
 		want = append(want, r)
 		must(t, d.s.Serve(ctx, d.scope, r))
@@ -402,6 +407,56 @@ func receiptsRoundTrip(t testing.TB, b Backend) {
 	wantKind(t, "serving an unknown session", d.s.Serve(ctx, d.scope, tenet.Receipt{ID: "x", Session: "nope", At: d.now}), tenet.NotFound)
 	_, err = d.s.Receipts(ctx, d.scope, "nope")
 	wantKind(t, "receipts of an unknown session", err, tenet.NotFound)
+}
+
+// servedWithFindsWhoever: who was shown a record is asked of the sessions that
+// may have been, those of other scopes too, and of nobody else.
+func servedWithFindsWhoever(t testing.TB, b Backend) {
+	d := newDesk(t, b)
+	sv, ok := d.s.(store.Served)
+	if !ok {
+		t.Fatal("the session store does not say who was served what")
+	}
+	shared, bob := mustScope(t, "acme", tenet.WholeTenant()), mustScope(t, "acme", tenet.User("bob"))
+	serve := func(scope tenet.Scope, id tenet.SessionID, reads tenet.Scope, served ...tenet.RecordID) {
+		t.Helper()
+		_, err := d.s.Ensure(ctx, scope, tenet.Session{ID: id, Scope: scope, Reads: []tenet.Scope{scope, reads}, CreatedAt: d.now})
+		must(t, err)
+		for i, rec := range served {
+			r := tenet.Receipt{ID: fmt.Sprint(id, i), Session: id, At: d.now, Facts: []tenet.RecordID{rec, "c"}, Recalled: []tenet.RecordID{"d"}}
+			if i%2 > 0 {
+				r.Facts, r.Recalled = r.Recalled, r.Facts
+			}
+			must(t, d.s.Serve(ctx, scope, r))
+		}
+	}
+	serve(shared, "own", shared, "z", "a")
+	serve(bob, "chat", shared, "b", "z", "a")
+	serve(bob, "aside", bob, "z")
+	serve(d.scope, "chat", bob, "a") // reads another: the id is another's, too
+	globex := mustScope(t, "globex", tenet.User("bob"))
+	serve(globex, "chat", mustScope(t, "globex", tenet.WholeTenant()), "a")
+	found := func(scope tenet.Scope, ids ...tenet.RecordID) []string {
+		t.Helper()
+		rs, err := sv.ServedWith(ctx, scope, ids)
+		must(t, err)
+		out := []string{}
+		for _, r := range rs {
+			if own := must2(d.s.Receipts(ctx, r.Scope, r.Session))(t); !slices.ContainsFunc(own, func(x tenet.Receipt) bool { return reflect.DeepEqual(x, r.Receipt) }) {
+				t.Errorf("a receipt that the session does not have: %+v", r)
+			}
+			out = append(out, r.Scope.Subject().String()+" "+r.ID)
+		}
+		return out
+	}
+	own, bobs := shared.Subject().String()+" own", "user:bob chat"
+	same(t, "served", found(shared, "a", "b"), []string{own + "1", bobs + "0", bobs + "2"})
+	same(t, "served of nothing", found(shared), []string{})
+	same(t, "served of what nobody saw", found(shared, "q"), []string{})
+	same(t, "served to a scope alone", found(globex, "a"), []string{"user:bob chat0"})
+	same(t, "served of a scope that nobody knows", found(mustScope(t, "acme", tenet.User("nobody")), "a"), []string{})
+	_, err := sv.ServedWith(ctx, tenet.Scope{}, []tenet.RecordID{"a"})
+	wantKind(t, "served of no scope", err, tenet.Invalid)
 }
 
 func sessionScopesAreDisjoint(t testing.TB, b Backend) {

@@ -718,6 +718,7 @@ class Receipt(_Receipt, total=False):
     lowest: str
     pending: Optional[List[int]]
     recalled: Optional[List[str]]
+    scores: Optional[List["Score"]]
 
 
 _Record = TypedDict("_Record", {"id": str, "known": "Interval", "label": str, "origins": Optional[List["Origin"]], "scope": "Scope", "seen": int, "text": str, "tier": str, "valid": "Interval"})
@@ -846,6 +847,20 @@ class ScopedReceipt(_ScopedReceipt, total=False):
     lowest: str
     pending: Optional[List[int]]
     recalled: Optional[List[str]]
+    scores: Optional[List["Score"]]
+
+
+class Score(TypedDict, total=False):
+    dense: int
+    exact: int
+    near: int
+    preference: int
+    session: int
+    speaker: int
+    standing: int
+    time: int
+    turn: int
+    window: int
 
 
 _Session = TypedDict("_Session", {"consolidated": int, "created_at": str, "id": str, "last_at": str, "length": int, "reads": Optional[List["Scope"]], "scope": "Scope", "ttl": int})

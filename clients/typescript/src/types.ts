@@ -788,6 +788,7 @@ export interface Receipt {
   lowest?: string;
   pending?: number[] | null;
   recalled?: string[] | null;
+  scores?: Score[] | null;
   session: string;
   tokens: number;
 }
@@ -930,8 +931,22 @@ export interface ScopedReceipt {
   pending?: number[] | null;
   recalled?: string[] | null;
   scope: Scope;
+  scores?: Score[] | null;
   session: string;
   tokens: number;
+}
+
+export interface Score {
+  dense?: number;
+  exact?: number;
+  near?: number;
+  preference?: number;
+  session?: number;
+  speaker?: number;
+  standing?: number;
+  time?: number;
+  turn?: number;
+  window?: number;
 }
 
 export interface Session {
