@@ -21,7 +21,7 @@ func TestNoRouteWithoutASession(t *testing.T) {
 		if !strings.Contains(h.Get("Content-Security-Policy"), "frame-ancestors 'none'") || h.Get("X-Frame-Options") != "DENY" {
 			t.Errorf("%s %s can be framed", r.method, r.path)
 		}
-		if !r.open && (resp.StatusCode != 303 || h.Get("Location") != "/console/sign-in" || strings.Contains(body, "sarah")) {
+		if r.open == nil && (resp.StatusCode != 303 || h.Get("Location") != "/console/sign-in" || strings.Contains(body, "sarah")) {
 			t.Errorf("%s %s answers %d to a stranger", r.method, r.path, resp.StatusCode)
 		}
 	}
@@ -90,7 +90,7 @@ func TestEveryFormNeedsItsToken(t *testing.T) {
 	other.signIn("acme/operator")
 	_, theirs := other.do("GET", "/console/", nil)
 	for _, r := range w.con.routes() {
-		if r.method != "POST" || r.open {
+		if r.method != "POST" || r.open != nil {
 			continue
 		}
 		for _, tok := range []string{"", "wrong", token(theirs)} {
@@ -129,7 +129,7 @@ func TestAnotherTenantsMemoryIsOutOfReach(t *testing.T) {
 	_, body := b.do("GET", "/console/", nil)
 	csrf := token(body)
 	for _, r := range w.con.routes() {
-		if r.open || strings.HasSuffix(r.path, "sign-out") {
+		if r.open != nil || strings.HasSuffix(r.path, "sign-out") {
 			continue
 		}
 		for _, subject := range []string{"user:sarah", "acme/user:sarah", "4:acme/user/5:sarah", "tenant", "project:acme"} {
@@ -219,7 +219,7 @@ func TestAnOperatorOfOneSubjectReachesNoOther(t *testing.T) {
 	}
 	form.Set("sure", "user:sarah")
 	for _, r := range w.con.routes() {
-		if r.open || strings.HasSuffix(r.path, "sign-out") || at(r) == "/console/" || r.path == "/console/subjects" {
+		if r.open != nil || strings.HasSuffix(r.path, "sign-out") || at(r) == "/console/" || r.path == "/console/subjects" {
 			continue
 		}
 		if resp, body := b.do(r.method, at(r)+"?"+form.Encode(), form); resp.StatusCode != 403 || strings.Contains(body, "Braga") {

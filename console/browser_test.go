@@ -101,7 +101,7 @@ func TestEveryPageLooksRightAndIsAccessible(t *testing.T) {
 			t.Errorf("%s has no way to be shown in this test", name)
 			continue
 		}
-		if !r.open && !signedIn {
+		if r.open == nil && !signedIn {
 			b.signIn("acme/operator")
 			signedIn = true
 		}

@@ -10,6 +10,7 @@ package console
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"embed"
 	"html/template"
 	"net/http"
@@ -32,6 +33,8 @@ type Config struct {
 	// Authenticate says who a key speaks for. It is asked at every request, so
 	// that a revoked key ends its sessions.
 	Authenticate memory.Authenticator
+	// SignOn is for who has no key. Nil: a key is the only way in.
+	SignOn *SignOn
 	// Policy is the text of the policy in force; empty: what is built in. Nil: not told.
 	Policy func() string
 	// Trial judges an operator's last n decisions by a candidate policy's text.
@@ -51,6 +54,7 @@ type Console struct {
 	mem      *memory.Memory
 	sessions sessions
 	ring     ring
+	flowKey  []byte // signs what a browser keeps while it is at the issuer
 	pages    map[string]*template.Template
 	mux      *http.ServeMux
 }
@@ -58,7 +62,7 @@ type Console struct {
 // route is one page or action. A POST is a form with a token.
 type route struct {
 	method, path, page string
-	open               bool // needs no session
+	open               func(http.ResponseWriter, *http.Request) // what needs no session
 	run                func(*visit) (any, error)
 }
 
@@ -67,36 +71,38 @@ type moved string
 
 func (c *Console) routes() []route {
 	return []route{
-		{"GET", "/console/sign-in", "sign-in", true, nil},
-		{"POST", "/console/sign-in", "sign-in", true, nil},
-		{"POST", "/console/sign-out", "", false, c.signOut},
-		{"GET", "/console/{$}", "overview", false, c.overview},
-		{"GET", "/console/subjects", "subjects", false, c.subjects},
-		{"GET", "/console/subject", "subject", false, c.subject},
-		{"GET", "/console/fact", "fact", false, c.fact},
-		{"GET", "/console/entries", "entries", false, c.entries},
-		{"GET", "/console/record", "record", false, c.record},
-		{"POST", "/console/pin", "", false, c.pin},
-		{"GET", "/console/sessions", "sessions", false, c.sessionsOf},
-		{"GET", "/console/session", "session", false, c.conversation},
-		{"GET", "/console/window", "window", false, c.window},
-		{"GET", "/console/export", "", false, c.export},
-		{"POST", "/console/erase", "erase", false, c.erase},
-		{"GET", "/console/quarantine", "quarantine", false, c.quarantine},
-		{"POST", "/console/release", "", false, c.release},
-		{"POST", "/console/reject", "", false, c.reject},
-		{"POST", "/console/admit", "", false, c.admit},
-		{"POST", "/console/ask", "ask", false, c.ask},
-		{"POST", "/console/bulk", "bulk", false, c.bulk},
-		{"GET", "/console/taint", "taint", false, c.taint},
-		{"POST", "/console/revoke", "taint", false, c.revoke},
-		{"GET", "/console/policy", "policy", false, c.policy},
-		{"POST", "/console/policy", "policy", false, c.vet},
-		{"POST", "/console/trial", "policy", false, c.trial},
-		{"GET", "/console/try", "try", false, c.try},
-		{"POST", "/console/try", "try", false, c.say},
-		{"GET", "/console/audit", "audit", false, c.audit},
-		{"GET", "/console/extract", "", false, c.extract},
+		{"GET", "/console/sign-in", "sign-in", c.signIn, nil},
+		{"POST", "/console/sign-in", "sign-in", c.signIn, nil},
+		{"GET", "/console/sign-in/leave", "", c.leave, nil},
+		{"GET", "/console/sign-in/return", "", c.arrive, nil},
+		{"POST", "/console/sign-out", "", nil, c.signOut},
+		{"GET", "/console/{$}", "overview", nil, c.overview},
+		{"GET", "/console/subjects", "subjects", nil, c.subjects},
+		{"GET", "/console/subject", "subject", nil, c.subject},
+		{"GET", "/console/fact", "fact", nil, c.fact},
+		{"GET", "/console/entries", "entries", nil, c.entries},
+		{"GET", "/console/record", "record", nil, c.record},
+		{"POST", "/console/pin", "", nil, c.pin},
+		{"GET", "/console/sessions", "sessions", nil, c.sessionsOf},
+		{"GET", "/console/session", "session", nil, c.conversation},
+		{"GET", "/console/window", "window", nil, c.window},
+		{"GET", "/console/export", "", nil, c.export},
+		{"POST", "/console/erase", "erase", nil, c.erase},
+		{"GET", "/console/quarantine", "quarantine", nil, c.quarantine},
+		{"POST", "/console/release", "", nil, c.release},
+		{"POST", "/console/reject", "", nil, c.reject},
+		{"POST", "/console/admit", "", nil, c.admit},
+		{"POST", "/console/ask", "ask", nil, c.ask},
+		{"POST", "/console/bulk", "bulk", nil, c.bulk},
+		{"GET", "/console/taint", "taint", nil, c.taint},
+		{"POST", "/console/revoke", "taint", nil, c.revoke},
+		{"GET", "/console/policy", "policy", nil, c.policy},
+		{"POST", "/console/policy", "policy", nil, c.vet},
+		{"POST", "/console/trial", "policy", nil, c.trial},
+		{"GET", "/console/try", "try", nil, c.try},
+		{"POST", "/console/try", "try", nil, c.say},
+		{"GET", "/console/audit", "audit", nil, c.audit},
+		{"GET", "/console/extract", "", nil, c.extract},
 	}
 }
 
@@ -115,13 +121,16 @@ func New(cfg Config) (*Console, error) {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
-	c := &Console{cfg: cfg, mem: cfg.Memory, pages: map[string]*template.Template{}, mux: http.NewServeMux()}
+	if s := cfg.SignOn; s != nil && (s.Issuer == nil || s.Principal == nil) {
+		return nil, tenet.Errorf(tenet.Invalid, "console", "a sign-on without an issuer or an authenticator")
+	}
+	c := &Console{cfg: cfg, mem: cfg.Memory, flowKey: []byte(rand.Text()), pages: map[string]*template.Template{}, mux: http.NewServeMux()}
 	c.sessions.now, c.sessions.idle, c.sessions.longest, c.sessions.open = cfg.Now, cfg.Idle, cfg.Longest, map[string]*session{}
 	base, err := template.New("").Funcs(template.FuncMap{"shown": shown, "query": query, "time": stamp, "words": inWords, "share": share, "scored": scored}).ParseFS(files, "page/frame.html")
 	if err != nil {
 		return nil, err
 	}
-	for _, name := range append(pagesOf(c.routes()), "problem") {
+	for _, name := range append(pagesOf(c.routes()), "problem", "signed-in") {
 		t, err := base.Clone()
 		if err == nil {
 			c.pages[name], err = t.ParseFS(files, "page/"+name+".html")
@@ -189,8 +198,8 @@ func (c *Console) operator(v *visit) (*memory.Operator, tenet.Scope, error) {
 
 // serve is the one path of every route.
 func (c *Console) serve(w http.ResponseWriter, q *http.Request, r route) {
-	if r.open {
-		c.signIn(w, q)
+	if r.open != nil {
+		r.open(w, q)
 		return
 	}
 	s, by, err := c.who(q)

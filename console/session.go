@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/tenet-memory/tenet"
+	"github.com/tenet-memory/tenet/memory"
 )
 
 const (
@@ -20,6 +21,7 @@ const (
 
 // session is one sign-in. It lives in this process only.
 type session struct {
+	ask              memory.Authenticator // who the credential speaks for
 	credential, csrf string
 	began, seen      time.Time
 }
@@ -32,7 +34,7 @@ type sessions struct {
 }
 
 // begin opens a session under a new id, whatever the browser had before.
-func (s *sessions) begin(credential, before string) string {
+func (s *sessions) begin(ask memory.Authenticator, credential, before string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.open, before)
@@ -46,7 +48,7 @@ func (s *sessions) begin(credential, before string) string {
 		delete(s.open, oldest)
 	}
 	id, now := rand.Text(), s.now()
-	s.open[id] = &session{credential: credential, csrf: rand.Text(), began: now, seen: now}
+	s.open[id] = &session{ask: ask, credential: credential, csrf: rand.Text(), began: now, seen: now}
 	return id
 }
 
@@ -91,17 +93,17 @@ func (c *Console) setCookie(w http.ResponseWriter, q *http.Request, name, value 
 		SameSite: http.SameSiteStrictMode, Secure: c.secure(q)})
 }
 
-// who is the session of the request; Denied when there is none. The key is
-// looked at again: a revoked one ends the session.
+// who is the session of the request; Denied when there is none. The key or token
+// is looked at again: one that is revoked or has run out ends the session.
 func (c *Console) who(q *http.Request) (*session, tenet.Principal, error) {
 	id := cookie(q, cookieName)
 	s := c.sessions.find(id)
 	if s == nil {
 		return nil, tenet.Principal{}, tenet.Errorf(tenet.Denied, "console", "not signed in")
 	}
-	by, err := c.cfg.Authenticate(q.Context(), s.credential)
+	by, err := s.ask(q.Context(), s.credential)
 	if err == nil && by.Kind() != tenet.Operator {
-		err = tenet.Errorf(tenet.Denied, "console", "not an operator's key")
+		err = tenet.Errorf(tenet.Denied, "console", "not an operator")
 	}
 	if err != nil && tenet.KindOf(err) == tenet.Denied {
 		c.sessions.end(id)
@@ -109,38 +111,46 @@ func (c *Console) who(q *http.Request) (*session, tenet.Principal, error) {
 	return s, by, err
 }
 
-type signingIn struct{ Knock, Problem string }
+type signingIn struct {
+	Knock, Problem string
+	Issuer         bool
+}
+
+func (c *Console) showSignIn(w http.ResponseWriter, q *http.Request, status int, problem string) {
+	knock := rand.Text()
+	c.setCookie(w, q, knockName, knock, 3600)
+	c.render(w, status, "sign-in", nil, signingIn{knock, problem, c.cfg.SignOn != nil})
+}
 
 // signIn shows the form and takes it. Where it leads is fixed.
 func (c *Console) signIn(w http.ResponseWriter, q *http.Request) {
-	show := func(status int, problem string) {
-		knock := rand.Text()
-		c.setCookie(w, q, knockName, knock, 3600)
-		c.render(w, status, "sign-in", nil, signingIn{knock, problem})
+	switch {
+	case q.Method != http.MethodPost:
+		c.showSignIn(w, q, http.StatusOK, "")
+	case !same(cookie(q, knockName), q.PostFormValue("csrf")):
+		c.showSignIn(w, q, http.StatusForbidden, "The form was too old, or not from this page. Try again.")
+	case c.begin(w, q, c.cfg.Authenticate, q.PostFormValue("key"), "That is not the key of an operator."):
+		http.Redirect(w, q, "/console/", http.StatusSeeOther)
 	}
-	if q.Method != http.MethodPost {
-		show(http.StatusOK, "")
-		return
-	}
-	if !same(cookie(q, knockName), q.PostFormValue("csrf")) {
-		show(http.StatusForbidden, "The form was too old, or not from this page. Try again.")
-		return
-	}
-	key := q.PostFormValue("key")
-	by, err := c.cfg.Authenticate(q.Context(), key)
+}
+
+// begin opens a session for an operator; anybody else sees why not.
+func (c *Console) begin(w http.ResponseWriter, q *http.Request, ask memory.Authenticator, credential, refusal string) bool {
+	by, err := ask(q.Context(), credential)
 	switch {
 	case err != nil && tenet.KindOf(err) != tenet.Denied:
-		show(http.StatusServiceUnavailable, "Keys cannot be checked now.")
+		c.showSignIn(w, q, http.StatusServiceUnavailable, "Who that is cannot be checked now.")
 	case err != nil || by.Kind() != tenet.Operator:
 		if err == nil {
 			c.mem.Denied(q.Context(), by, "console sign-in")
 		}
-		show(http.StatusForbidden, "That is not the key of an operator.")
+		c.showSignIn(w, q, http.StatusForbidden, refusal)
 	default:
-		c.setCookie(w, q, cookieName, c.sessions.begin(key, cookie(q, cookieName)), 0)
+		c.setCookie(w, q, cookieName, c.sessions.begin(ask, credential, cookie(q, cookieName)), 0)
 		c.setCookie(w, q, knockName, "", -1)
-		http.Redirect(w, q, "/console/", http.StatusSeeOther)
+		return true
 	}
+	return false
 }
 
 func (c *Console) signOut(v *visit) (any, error) {

@@ -14,7 +14,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/coreos/go-oidc/v3/oidc"
+
 	"github.com/tenet-memory/tenet"
+	"github.com/tenet-memory/tenet/console/signon"
+	"github.com/tenet-memory/tenet/console/signon/issuertest"
 	"github.com/tenet-memory/tenet/gate"
 	"github.com/tenet-memory/tenet/memory"
 	"github.com/tenet-memory/tenet/policy"
@@ -31,6 +35,7 @@ type world struct {
 	con  *Console
 	url  string
 	keyd map[string]string
+	cfg  Config
 	now  time.Time
 
 	mu       sync.Mutex
@@ -87,19 +92,44 @@ func newWorld(t testing.TB) *world {
 	}
 	_, w.keyd["acme, of one/operator"], err = keys.Issue(t.Context(), "acme", memory.NewKey{Kind: tenet.Operator, Name: "one", Subjects: []tenet.Subject{tenet.User("u001")}})
 	ok(t, err)
-	w.con, err = New(Config{Memory: w.mem, Authenticate: keys.Principal, Now: func() time.Time { return w.now }, Policy: func() string { return "version: 1\n" },
+	w.cfg = Config{Memory: w.mem, Authenticate: keys.Principal, Now: func() time.Time { return w.now }, Policy: func() string { return "version: 1\n" },
 		Trial: func(ctx context.Context, o *memory.Operator, when string, n int) (memory.Trial, error) {
 			rule, err := cel.New([]cel.Rule{{Name: "trial", When: when}})
 			if err != nil {
 				return memory.Trial{}, err
 			}
 			return o.Trial(ctx, gate.New(append(policy.Default(), rule), policy.Keys()), n)
-		}})
+		}}
+	w.con, err = New(w.cfg)
 	ok(t, err)
 	srv := httptest.NewServer(w)
 	t.Cleanup(srv.Close)
 	w.url = srv.URL
 	return w
+}
+
+// withIssuer makes the console anew, with an issuer beside its keys.
+func (w *world) withIssuer() *issuertest.Issuer {
+	i := issuertest.New(w)
+	c := issuertest.Client{ID: "tenet-console", Secret: "not to be told", Redirect: w.url + "/console/sign-in/return"}
+	i.Register(c)
+	p, err := oidc.NewProvider(w.Context(), i.URL)
+	ok(w, err)
+	f := signon.New(p, c.ID, c.Secret, c.Redirect)
+	w.cfg.SignOn = &SignOn{Issuer: f, Principal: func(ctx context.Context, raw string) (tenet.Principal, error) {
+		token, err := f.Verify(ctx, raw)
+		if err != nil {
+			return tenet.Principal{}, err
+		}
+		var says struct{ Kind tenet.PrincipalKind }
+		if token.Claims(&says) != nil || says.Kind == 0 {
+			return tenet.Principal{}, tenet.Errorf(tenet.Denied, "test", "no kind")
+		}
+		return tenet.NewPrincipal(says.Kind, "acme", token.Subject)
+	}}
+	w.con, err = New(w.cfg)
+	ok(w, err)
+	return i
 }
 
 func (w *world) scope(tenant, user string) tenet.Scope {

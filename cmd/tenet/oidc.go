@@ -7,22 +7,38 @@ import (
 	"github.com/coreos/go-oidc/v3/oidc"
 
 	"github.com/tenet-memory/tenet"
+	"github.com/tenet-memory/tenet/console"
+	"github.com/tenet-memory/tenet/console/signon"
 	"github.com/tenet-memory/tenet/memory"
 )
 
-// authenticator says who a credential speaks for: an API key, or, when an
-// issuer is configured, its token.
-func (a *app) authenticator(keys *memory.Keyring) (memory.Authenticator, error) {
-	issuer := a.set.values["oidc_issuer"]
-	if issuer == "" {
-		return keys.Principal, nil
+// issued is the configured issuer: whose tokens speak for principals, and where
+// the console's people sign in.
+type issued struct {
+	provider *oidc.Provider
+	mapping  claimMap
+}
+
+// issuer reads the discovery document; nil when no issuer is configured.
+func (a *app) issuer() (*issued, error) {
+	v := a.set.values
+	if v["oidc_issuer"] == "" {
+		return nil, nil
 	}
-	provider, err := oidc.NewProvider(a.ctx, issuer)
+	provider, err := oidc.NewProvider(a.ctx, v["oidc_issuer"])
 	if err != nil {
 		return nil, tenet.Errorf(tenet.Unavailable, "serve", "oidc_issuer: its discovery document cannot be had")
 	}
-	verifier := provider.Verifier(&oidc.Config{ClientID: a.set.values["oidc_audience"]})
-	mapping := claimMap{tenant: a.set.values["oidc_tenant"], kind: a.set.values["oidc_kind"]}
+	return &issued{provider, claimMap{tenant: v["oidc_tenant"], kind: v["oidc_kind"]}}, nil
+}
+
+// authenticator says who a credential speaks for: an API key, or, when there is
+// an issuer, its token.
+func (i *issued) authenticator(keys *memory.Keyring, audience string) memory.Authenticator {
+	if i == nil {
+		return keys.Principal
+	}
+	verifier := i.provider.Verifier(&oidc.Config{ClientID: audience})
 	return func(ctx context.Context, credential string) (tenet.Principal, error) {
 		if strings.HasPrefix(credential, "tenet_") {
 			return keys.Principal(ctx, credential)
@@ -31,13 +47,24 @@ func (a *app) authenticator(keys *memory.Keyring) (memory.Authenticator, error) 
 		if err != nil {
 			return tenet.Principal{}, tenet.Errorf(tenet.Denied, "authenticate", "the token is not the issuer's, or not any more")
 		}
-		var c claims
-		if err := token.Claims(&c); err != nil {
-			return tenet.Principal{}, tenet.Errorf(tenet.Denied, "authenticate", "the token's claims do not fit")
+		return i.mapping.of(token)
+	}
+}
+
+// signOn is the console's sign-in at the issuer; nil when it has no client there.
+// Its tokens are the console's alone: the API takes those of oidc_audience.
+func (i *issued) signOn(v map[string]string, limits memory.Limits) *console.SignOn {
+	if i == nil || v["oidc_client"] == "" {
+		return nil
+	}
+	flow := signon.New(i.provider, v["oidc_client"], v["oidc_client_secret"], strings.TrimSuffix(v["public_url"], "/")+"/console/sign-in/return")
+	return &console.SignOn{Issuer: flow, Principal: limits.Around(func(ctx context.Context, raw string) (tenet.Principal, error) {
+		token, err := flow.Verify(ctx, raw)
+		if err != nil {
+			return tenet.Principal{}, err
 		}
-		c.Subject = token.Subject
-		return mapping.principal(c)
-	}, nil
+		return i.mapping.of(token)
+	})}
 }
 
 // claims are what a token may say about its holder.
@@ -50,6 +77,16 @@ type claims struct {
 
 // claimMap is what the configuration fixes whatever a token says.
 type claimMap struct{ tenant, kind string }
+
+// of is the principal that a verified token speaks for.
+func (m claimMap) of(token *oidc.IDToken) (tenet.Principal, error) {
+	var c claims
+	if err := token.Claims(&c); err != nil {
+		return tenet.Principal{}, tenet.Errorf(tenet.Denied, "authenticate", "the token's claims do not fit")
+	}
+	c.Subject = token.Subject
+	return m.principal(c)
+}
 
 // principal maps claims. A user's token without subjects speaks for the user
 // it names and nobody else; a token never makes an admin.

@@ -4,65 +4,23 @@ import (
 	"context"
 	"crypto/rand"
 	"crypto/rsa"
-	"encoding/json"
+	"io"
 	"net/http"
-	"net/http/httptest"
+	"net/http/cookiejar"
+	"strings"
 	"testing"
 	"time"
 
-	"github.com/go-jose/go-jose/v4"
 	"github.com/go-jose/go-jose/v4/jwt"
 
 	"github.com/tenet-memory/tenet"
+	"github.com/tenet-memory/tenet/console/signon/issuertest"
 )
-
-// issuer is an OIDC issuer with one signing key.
-type issuer struct {
-	*httptest.Server
-	key *rsa.PrivateKey
-}
-
-func newIssuer(t *testing.T) *issuer {
-	t.Helper()
-	key, err := rsa.GenerateKey(rand.Reader, 2048)
-	if err != nil {
-		t.Fatal(err)
-	}
-	i := &issuer{key: key}
-	mux := http.NewServeMux()
-	mux.HandleFunc("/.well-known/openid-configuration", func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "application/json")
-		json.NewEncoder(w).Encode(map[string]any{
-			"issuer": i.URL, "jwks_uri": i.URL + "/jwks", "authorization_endpoint": i.URL, "token_endpoint": i.URL,
-			"id_token_signing_alg_values_supported": []string{"RS256"},
-		})
-	})
-	mux.HandleFunc("/jwks", func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "application/json")
-		json.NewEncoder(w).Encode(jose.JSONWebKeySet{Keys: []jose.JSONWebKey{{Key: &key.PublicKey, KeyID: "one", Algorithm: "RS256", Use: "sig"}}})
-	})
-	i.Server = httptest.NewServer(mux)
-	t.Cleanup(i.Close)
-	return i
-}
-
-func (i *issuer) token(t *testing.T, key *rsa.PrivateKey, c jwt.Claims, more map[string]any) string {
-	t.Helper()
-	s, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.RS256, Key: jose.JSONWebKey{Key: key, KeyID: "one"}}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	text, err := jwt.Signed(s).Claims(c).Claims(more).Serialize()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return text
-}
 
 // A token is good when the issuer signed it, for this audience, and until it
 // runs out.
 func TestATokenOfTheIssuerIsAPrincipal(t *testing.T) {
-	i := newIssuer(t)
+	i := issuertest.New(t)
 	s := newShell(t)
 	s.ok("remember", "--user", "sarah", "--tier", "note", "I like tea.", "--quote", "I like tea.")
 	a := &app{ctx: context.Background(), getenv: func(string) string { return "" }}
@@ -77,15 +35,16 @@ func TestATokenOfTheIssuerIsAPrincipal(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { a.opened.close() })
-	auth, err := a.authenticator(keys)
+	issuer, err := a.issuer()
 	if err != nil {
 		t.Fatal(err)
 	}
+	auth := issuer.authenticator(keys, a.set.values["oidc_audience"])
 	other, err := rsa.GenerateKey(rand.Reader, 2048)
 	if err != nil {
 		t.Fatal(err)
 	}
-	good := jwt.Claims{Issuer: i.URL, Subject: "sarah", Audience: jwt.Audience{"tenet"}, Expiry: jwt.NewNumericDate(time.Now().Add(time.Hour)), IssuedAt: jwt.NewNumericDate(time.Now())}
+	good := i.Claims("sarah", "tenet")
 	with := func(change func(*jwt.Claims)) jwt.Claims {
 		c := good
 		change(&c)
@@ -95,13 +54,13 @@ func TestATokenOfTheIssuerIsAPrincipal(t *testing.T) {
 	for _, c := range []struct {
 		name, token, want string
 	}{
-		{"good", i.token(t, i.key, good, user), "user:sarah"},
-		{"another key", i.token(t, other, good, user), ""},
-		{"another audience", i.token(t, i.key, with(func(c *jwt.Claims) { c.Audience = jwt.Audience{"shop"} }), user), ""},
-		{"another issuer", i.token(t, i.key, with(func(c *jwt.Claims) { c.Issuer = "https://evil.example" }), user), ""},
-		{"run out", i.token(t, i.key, with(func(c *jwt.Claims) { c.Expiry = jwt.NewNumericDate(time.Now().Add(-time.Hour)) }), user), ""},
-		{"an admin", i.token(t, i.key, good, map[string]any{"tenet_kind": "admin"}), ""},
-		{"no kind", i.token(t, i.key, good, nil), ""},
+		{"good", i.Token(i.Key, good, user), "user:sarah"},
+		{"another key", i.Token(other, good, user), ""},
+		{"another audience", i.Token(i.Key, with(func(c *jwt.Claims) { c.Audience = jwt.Audience{"shop"} }), user), ""},
+		{"another issuer", i.Token(i.Key, with(func(c *jwt.Claims) { c.Issuer = "https://evil.example" }), user), ""},
+		{"run out", i.Token(i.Key, with(func(c *jwt.Claims) { c.Expiry = jwt.NewNumericDate(time.Now().Add(-time.Hour)) }), user), ""},
+		{"an admin", i.Token(i.Key, good, map[string]any{"tenet_kind": "admin"}), ""},
+		{"no kind", i.Token(i.Key, good, nil), ""},
 		{"garbage", "a.b.c", ""},
 		{"an unknown API key", "tenet_app_unknown", ""},
 	} {
@@ -115,5 +74,90 @@ func TestATokenOfTheIssuerIsAPrincipal(t *testing.T) {
 		if err != nil || by.String() != c.want || by.Tenant() != "acme" {
 			t.Errorf("%s: %v of %s, %v", c.name, by, by.Tenant(), err)
 		}
+	}
+}
+
+// TestTheConsoleSignsInAtTheConfiguredIssuer: tenet serve with its settings alone.
+// The claims are mapped as those of the API's tokens, and the console's token is
+// none of them.
+func TestTheConsoleSignsInAtTheConfiguredIssuer(t *testing.T) {
+	i := issuertest.New(t)
+	const public = "https://memory.example.com"
+	i.Register(issuertest.Client{ID: "console", Secret: "not to be told", Redirect: public + "/console/sign-in/return"})
+	env := map[string]string{
+		"TENET_OIDC_ISSUER": i.URL, "TENET_OIDC_AUDIENCE": "tenet", "TENET_OIDC_CLIENT": "console", "TENET_OIDC_CLIENT_SECRET": "not to be told",
+		"TENET_PUBLIC_URL": public + "/", "TENET_OIDC_TENANT": "acme",
+	}
+	_, url := servingAs(t, func(k string) string { return env[k] })
+	// The proxy that the public URL names.
+	to := http.RoundTripper(proxied(func(q *http.Request) (*http.Response, error) {
+		if q.URL.Host == "memory.example.com" {
+			q = q.Clone(q.Context())
+			q.URL.Scheme, q.URL.Host = "http", strings.TrimPrefix(url, "http://")
+		}
+		return http.DefaultTransport.RoundTrip(q)
+	}))
+	come := func(kind string) (int, string) {
+		i.Account("olga", map[string]any{"tenet_kind": kind, "tenet_tenant": "globex"})
+		jar, _ := cookiejar.New(nil)
+		c := &http.Client{Jar: jar, Transport: to}
+		in, err := c.Get(public + "/console/sign-in/leave") // and the redirects, there and back
+		if err != nil {
+			t.Fatal(err)
+		}
+		in.Body.Close()
+		for _, k := range in.Cookies() {
+			if !k.Secure || !k.HttpOnly {
+				t.Errorf("cookie %v", k)
+			}
+		}
+		page, err := c.Get(public + "/console/subjects")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer page.Body.Close()
+		body, _ := io.ReadAll(page.Body)
+		return in.StatusCode, string(body)
+	}
+	if status, page := come("operator"); status != 200 || !strings.Contains(page, "operator:olga") || !strings.Contains(page, ">acme<") {
+		t.Errorf("an operator: %d %s", status, page)
+	}
+	for _, kind := range []string{"admin", "agent", "user", "app", ""} {
+		if status, page := come(kind); status != 403 || strings.Contains(page, "olga") {
+			t.Errorf("%q: %d %s", kind, status, page)
+		}
+	}
+	q, _ := http.NewRequest("GET", url+"/v1/me", nil)
+	q.Header.Set("Authorization", "Bearer "+i.Token(i.Key, i.Claims("olga", "console"), map[string]any{"tenet_kind": "operator"}))
+	if resp, err := http.DefaultClient.Do(q); err != nil || resp.StatusCode != 401 {
+		t.Errorf("the API takes the console's token: %v %v", resp, err)
+	}
+}
+
+type proxied func(*http.Request) (*http.Response, error)
+
+func (f proxied) RoundTrip(q *http.Request) (*http.Response, error) { return f(q) }
+
+func TestTheIssuersSettingsAreChecked(t *testing.T) {
+	for value, ok := range map[string]bool{
+		"https://memory.example.com": true, "https://memory.example.com/": true, "http://localhost:7766": true, "http://127.0.0.1:7766": true, "http://[::1]:7766": true,
+		"http://memory.example.com": false, "https://memory.example.com/x": false, "memory.example.com": false, "https://u:p@h": false, "https://": false,
+		"javascript:alert(1)": false, "https://h?x=1": false, "http://127.0.0.1.evil.example": false,
+	} {
+		env := map[string]string{"TENET_OIDC_ISSUER": "https://issuer.example", "TENET_OIDC_AUDIENCE": "tenet", "TENET_OIDC_CLIENT": "console", "TENET_PUBLIC_URL": value}
+		if _, err := load(globals{}, func(k string) string { return env[k] }); (err == nil) != ok {
+			t.Errorf("public_url %q: %v", value, err)
+		}
+	}
+	for _, env := range []map[string]string{
+		{"TENET_OIDC_CLIENT": "console", "TENET_PUBLIC_URL": "https://h"},
+		{"TENET_OIDC_CLIENT": "console", "TENET_OIDC_ISSUER": "https://i", "TENET_OIDC_AUDIENCE": "a"},
+	} {
+		if _, err := load(globals{}, func(k string) string { return env[k] }); err == nil || !strings.Contains(err.Error(), "oidc_client") {
+			t.Errorf("%v: %v", env, err)
+		}
+	}
+	if s, err := load(globals{}, func(k string) string { return map[string]string{"TENET_OIDC_CLIENT_SECRET": "xyz"}[k] }); err != nil || s.masked("oidc_client_secret") != "********" {
+		t.Errorf("the secret shows: %v", err)
 	}
 }

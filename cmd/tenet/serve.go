@@ -45,11 +45,11 @@ func (c serveCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	auth, err := a.authenticator(keys)
+	issuer, err := a.issuer()
 	if err != nil {
 		return err
 	}
-	auth = a.set.limits.Around(auth)
+	auth := a.set.limits.Around(issuer.authenticator(keys, a.set.values["oidc_audience"]))
 	log := slog.New(slog.NewJSONHandler(a.err, nil))
 	if c.Quiet {
 		log = slog.New(slog.NewJSONHandler(a.err, &slog.HandlerOptions{Level: slog.LevelWarn}))
@@ -77,7 +77,8 @@ func (c serveCmd) Run(a *app) error {
 		return err
 	}
 	con, err := console.New(console.Config{
-		Memory: mem, Authenticate: auth,
+		Memory: mem, Authenticate: auth, SignOn: issuer.signOn(a.set.values, a.set.limits),
+		Secure: strings.HasPrefix(a.set.values["public_url"], "https:"),
 		Policy: func() string { return policyText(a.set.policy) },
 		Trial: func(ctx context.Context, o *memory.Operator, policy string, n int) (memory.Trial, error) {
 			book, err := compilePolicy([]byte(policy))

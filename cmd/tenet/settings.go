@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"net"
 	"net/url"
 	"os"
 	"slices"
@@ -68,6 +69,9 @@ var keys = []struct {
 	{"oidc_audience", "", false},
 	{"oidc_tenant", "", false},
 	{"oidc_kind", "", false},
+	{"oidc_client", "", false},       // the console's client at the issuer; empty: it takes keys alone
+	{"oidc_client_secret", "", true}, // empty: a public client
+	{"public_url", "", false},        // where browsers reach the server, https://memory.example.com
 	{"master_key", "", true},
 	{"key_service", "", false},      // where master_key is unwrapped: Vault's transit engine, https://vault:8200/v1/transit
 	{"key_service_key", "", false},  // the name of its key (default: tenet)
@@ -361,6 +365,12 @@ func (s *settings) check() error {
 	if v["oidc_issuer"] != "" && v["oidc_audience"] == "" {
 		return bad("oidc_audience", "say for whom the issuer's tokens are meant")
 	}
+	if v["oidc_client"] != "" && (v["oidc_issuer"] == "" || v["public_url"] == "") {
+		return bad("oidc_client", "it needs oidc_issuer, and public_url for the way back")
+	}
+	if u, err := url.Parse(v["public_url"]); v["public_url"] != "" && (err != nil || !origin(u)) {
+		return bad("public_url", "want https://, a host and nothing after it; http:// for this machine alone")
+	}
 	switch {
 	case v["key_service"] != "" && v["master_key"] != "":
 		if u, err := url.Parse(v["key_service"]); err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" {
@@ -380,6 +390,13 @@ func (s *settings) check() error {
 		return bad("fence_secret", "want at least 16 characters")
 	}
 	return nil
+}
+
+// origin reports whether a browser may be sent to a URL with a code: by TLS, or
+// not over a network.
+func origin(u *url.URL) bool {
+	local := u.Hostname() == "localhost" || net.ParseIP(u.Hostname()).IsLoopback()
+	return u.Host != "" && (u.Scheme == "https" || u.Scheme == "http" && local) && u.User == nil && (u.Path == "" || u.Path == "/") && u.RawQuery == "" && u.Fragment == ""
 }
 
 // masked is the effective value of a key as it may be shown.
