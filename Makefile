@@ -21,7 +21,7 @@ FUZZTIME ?= 60s
 export HOME    ?= /tmp
 export GOFLAGS ?= -buildvcs=false
 
-.PHONY: model eval bench-recall run build test test-postgres test-redis soak bench-postgres bench-redis bench-langgraph bench-scale bench fuzz lint clean serve fuzz-api bench-http bench-checkpoint crash
+.PHONY: model eval bench-recall run build test test-postgres test-redis soak bench-postgres bench-redis bench-langgraph bench-scale bench-near bench fuzz lint clean serve fuzz-api bench-http bench-checkpoint crash
 
 run: build
 	@mkdir -p $(dir $(STORE))
@@ -102,6 +102,11 @@ bench-redis:
 bench-scale:
 	@TENET_SCALE_ROWS=$${SCALE_ROWS:-1000000} TENET_TEST_REQUIRE=postgres scripts/test-servers.sh run \
 		go test -count=1 -v -timeout 60m -run TestLoadByIdentityStaysFlat ./store/postgres
+
+# A scope searched in the database: making the index, asking it, what it finds.
+bench-near:
+	@TENET_NEAR_ROWS=$${NEAR_ROWS:-100000} TENET_TEST_ONLY=postgres TENET_TEST_REQUIRE=postgres scripts/test-servers.sh run \
+		go test -count=1 -v -timeout 120m -run TestHowWellALargeScopeIsSearched ./store/postgres
 
 bench-langgraph:
 	@TENET_TEST_DURABLE=1 scripts/bench-langgraph.sh

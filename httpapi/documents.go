@@ -47,11 +47,6 @@ type documentsSearched struct {
 	}
 }
 
-type documentHits struct {
-	Hits     []memory.DocumentHit `json:"hits"`
-	Degraded tenet.Code           `json:"degraded,omitempty"` // by words alone: the embedder did not answer
-}
-
 func (a *API) documentRoutes() {
 	writes := []int{http.StatusConflict, http.StatusUnprocessableEntity, http.StatusPreconditionFailed}
 	add(a, operation{id: "documents", method: "GET", path: "/documents", who: hotPath, summary: "Documents by path"},
@@ -61,10 +56,9 @@ func (a *API) documentRoutes() {
 			}, func(d tenet.Document) string { return d.Path })
 		})
 	add(a, operation{id: "searchDocuments", method: "POST", path: "/documents-search", who: hotPath, summary: "Documents under a prefix by meaning, best first"},
-		func(ctx context.Context, c call, r *documentsSearched) (documentHits, error) {
+		func(ctx context.Context, c call, r *documentsSearched) (memory.DocumentHits, error) {
 			orElse(&r.Body.K, 10)
-			hits, degraded, err := a.mem.SearchDocuments(ctx, c.by, c.scope, r.Body.Prefix, r.Body.Query, r.Body.K)
-			return documentHits{hits, degraded}, err
+			return a.mem.SearchDocuments(ctx, c.by, c.scope, r.Body.Prefix, r.Body.Query, r.Body.K)
 		})
 	add(a, operation{id: "document", method: "GET", path: "/documents/{path}", who: hotPath, also: []int{http.StatusNotFound, http.StatusNotModified},
 		summary: "A document's text, byte for byte"},

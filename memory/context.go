@@ -31,10 +31,12 @@ type Window struct {
 	Recalled []Recalled      `json:"recalled"`
 	Pending  []tenet.Message `json:"pending"` // user statements not consolidated yet and not among Messages
 
-	Tokens   Tokens        `json:"tokens"`
-	Omitted  Omitted       `json:"omitted"`
-	Degraded tenet.Code    `json:"degraded,omitempty"` // recall had to do without the embedder
-	Receipt  tenet.Receipt `json:"receipt"`
+	Tokens   Tokens     `json:"tokens"`
+	Omitted  Omitted    `json:"omitted"`
+	Degraded tenet.Code `json:"degraded,omitempty"` // recall had to do without the embedder
+	// Approximate is as in Found.
+	Approximate *Approximate  `json:"approximate,omitempty"`
+	Receipt     tenet.Receipt `json:"receipt"`
 }
 
 // Tokens counts what each part of a window takes.
@@ -101,7 +103,7 @@ func (s *Session) Context(ctx context.Context, query string, b Budget) (Window, 
 			return Window{}, err
 		}
 	}
-	w.Degraded = found.Degraded
+	w.Degraded, w.Approximate = found.Degraded, found.Approximate
 	s.fill(&w, tail, found.Hits, info.Consolidated, left, b.RecallShare)
 	w.System = facts + renderRecalled(s.fence, w.Recalled, w.Pending)
 	w.Tokens.Recalled = s.tokens(renderRecalled(s.fence, w.Recalled, nil))

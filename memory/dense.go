@@ -63,6 +63,9 @@ func (x *indexes) place(ctx context.Context, scope tenet.Scope, si *scopeIndex, 
 	if x.embedder == nil || x.vectors == nil || si.dense >= head.Dense {
 		return nil
 	}
+	if away, err := x.leave(ctx, scope, si, head); away || err != nil {
+		return err
+	}
 	space := x.embedder.Space().Name()
 	vs, at, err := x.vectors.Places(ctx, scope, space, si.dense)
 	if err != nil {

@@ -142,37 +142,43 @@ type DocumentHit struct {
 	Score float64 `json:"score"` // falls along the answer; comparable within it only
 }
 
+// DocumentHits is the answer of a search of documents; Degraded and
+// Approximate are as in Found.
+type DocumentHits struct {
+	Hits        []DocumentHit `json:"hits"` // best first
+	Degraded    tenet.Code    `json:"degraded,omitempty"`
+	Approximate *Approximate  `json:"approximate,omitempty"`
+}
+
 // SearchDocuments finds documents under a prefix by meaning, best first, at
-// most k. Documents alone are ranked, so nothing else takes their places. The
-// code says why the answer is lexical although an embedder is set; empty: it
-// isn't.
-func (m *Memory) SearchDocuments(ctx context.Context, by tenet.Principal, scope tenet.Scope, prefix, query string, k int) ([]DocumentHit, tenet.Code, error) {
+// most k. Documents alone are ranked, so nothing else takes their places.
+func (m *Memory) SearchDocuments(ctx context.Context, by tenet.Principal, scope tenet.Scope, prefix, query string, k int) (DocumentHits, error) {
 	const op = "search documents"
 	if err := m.durable(op); err != nil {
-		return nil, "", err
+		return DocumentHits{}, err
 	}
 	if err := reach(op, by, scope); err != nil {
-		return nil, "", err
+		return DocumentHits{}, err
 	}
 	if len(prefix) > MaxPath {
-		return nil, "", tenet.Errorf(tenet.Invalid, op, "a path over %d bytes", MaxPath)
+		return DocumentHits{}, tenet.Errorf(tenet.Invalid, op, "a path over %d bytes", MaxPath)
 	}
 	if err := tenet.CheckText("prefix", prefix); err != nil {
-		return nil, "", err
+		return DocumentHits{}, err
 	}
 	q := recall.Query{Text: query, K: k, Now: m.now(), Diversity: recall.Plain}
-	var degraded tenet.Code
-	q.Vector, degraded = m.indexes.embed(ctx, query)
+	var out DocumentHits
+	q.Vector, out.Degraded = m.indexes.embed(ctx, query)
 	under := func(e *entry) bool { return e.tier == tenet.TierDocument && strings.HasPrefix(e.key, prefix) }
-	hits, _, err := m.indexes.search(ctx, scope, q, under)
+	hits, how, err := m.indexes.search(ctx, scope, q, under)
 	if err != nil {
-		return nil, "", err
+		return DocumentHits{}, err
 	}
-	out := make([]DocumentHit, 0, len(hits))
+	out.Hits, out.Approximate = make([]DocumentHit, 0, len(hits)), how.approximate
 	for _, h := range hits {
-		out = append(out, DocumentHit{document(tenet.Record{ID: h.ID, Key: h.Key, Text: h.Text, Label: h.Label, Valid: h.Valid}), h.Score})
+		out.Hits = append(out.Hits, DocumentHit{document(tenet.Record{ID: h.ID, Key: h.Key, Text: h.Text, Label: h.Label, Valid: h.Valid}), h.Score})
 	}
-	return out, degraded, nil
+	return out, nil
 }
 
 // DocumentHistory returns every version that was ever at a path, oldest first,

@@ -24,7 +24,8 @@ type indexes struct {
 
 	embedder model.Embedder // nil: lexical recall
 	vectors  store.Vectors
-	patience time.Duration // for one query
+	nearness store.Nearness // nil: all vectors are compared here
+	patience time.Duration  // for one query
 
 	retention store.Retention // nil: nothing is ever dormant
 
@@ -40,6 +41,8 @@ type scopeIndex struct {
 	dense   uint64       // and the position of its vectors
 	sleep   uint64       // and of what is dormant
 	asleep  []tenet.RecordID
+	away    *Approximate // set: the ledger searches the vectors, they are not here
+	sampled uint64       // the position of vectors at which their mean was last looked at
 	built   bool
 	index   *recall.Index
 	entries []entry // by the ordinal of the index's entry
@@ -82,20 +85,30 @@ func laneOf(l tenet.Label) recall.Lane {
 
 // search asks one scope's index, at the ledger's present position. Entries
 // that keep refuses are no hits; nil keeps all.
-func (x *indexes) search(ctx context.Context, scope tenet.Scope, q recall.Query, keep func(*entry) bool) ([]Recalled, recall.Result, error) {
+func (x *indexes) search(ctx context.Context, scope tenet.Scope, q recall.Query, keep func(*entry) bool) ([]Recalled, foundIn, error) {
 	si := x.scope(scope)
 	if err := x.refresh(ctx, scope, si); err != nil {
-		return nil, recall.Result{}, err
+		return nil, foundIn{}, err
 	}
-	si.mu.RLock()
-	defer si.mu.RUnlock()
 	if keep != nil {
 		q.Only = func(ordinal int64) bool { return keep(&si.entries[ordinal]) }
 	}
+	if len(q.Vector.Values) > 0 {
+		if err := x.bring(ctx, scope, si, &q); err != nil {
+			return nil, foundIn{}, err
+		}
+	}
+	si.mu.RLock()
+	defer si.mu.RUnlock()
+	var out foundIn
+	if len(q.Brought) > 0 {
+		out.approximate = si.away
+	}
 	res, err := si.index.Search(q)
 	if err != nil {
-		return nil, res, tenet.Errorf(tenet.Invalid, "recall", "%v", err)
+		return nil, out, tenet.Errorf(tenet.Invalid, "recall", "%v", err)
 	}
+	out.Result = res
 	hits := make([]Recalled, len(res.Hits))
 	for i := range res.Hits {
 		h := &res.Hits[i]
@@ -106,7 +119,13 @@ func (x *indexes) search(ctx context.Context, scope tenet.Scope, q recall.Query,
 			Score: h.Score, Dormant: h.Dormant, Similar: h.Similar, Why: h.Why, parts: h.Parts,
 		}
 	}
-	return hits, res, nil
+	return hits, out, nil
+}
+
+// foundIn is how one scope was searched.
+type foundIn struct {
+	recall.Result
+	approximate *Approximate // nil: nothing can have been missed
 }
 
 // scope returns the index of a scope, empty when it is new.
@@ -188,7 +207,7 @@ func (si *scopeIndex) take(ch store.Changes, params recall.Params) error {
 			return err
 		}
 		si.index, si.entries, si.free = index, make([]entry, 0, len(ch.Added)), nil
-		si.dense, si.sleep, si.asleep = 0, 0, nil
+		si.dense, si.sleep, si.asleep, si.away = 0, 0, nil, nil
 		// An erasure comes as a reset: no word of what went stays here.
 		si.words.Lock()
 		si.wordings, si.resets = nil, si.resets+1

@@ -98,6 +98,9 @@ type Config struct {
 	Embedder model.Embedder
 	// Vectors keeps what the embedder makes. Default: the ledger, if it can.
 	Vectors store.Vectors
+	// Nearness searches vectors in the ledger, for scopes that have an index
+	// there. Default: the ledger, if it can.
+	Nearness store.Nearness
 	// EmbedPatience bounds the embedding of one query; past it the recall goes
 	// on by words and says so. Default: 1 s.
 	EmbedPatience time.Duration
@@ -175,6 +178,7 @@ func Open(_ context.Context, c Config) (*Memory, error) {
 	portOr(&c.Onces, c.Ledger)
 	portOr(&c.Deleter, c.Sessions)
 	portOr(&c.Vectors, c.Ledger)
+	portOr(&c.Nearness, c.Ledger)
 	portOr(&c.Retention, c.Ledger)
 	portOr(&c.Servings, c.Sessions)
 	portOr(&c.Eraser, c.Ledger)
@@ -230,7 +234,7 @@ func Open(_ context.Context, c Config) (*Memory, error) {
 	if c.Ledger != nil {
 		m.indexes = &indexes{
 			reader: store.ReadOnly(c.Ledger), params: params, budget: c.IndexEntries,
-			embedder: c.Embedder, vectors: c.Vectors, patience: c.EmbedPatience, retention: c.Retention,
+			embedder: c.Embedder, vectors: c.Vectors, nearness: c.Nearness, patience: c.EmbedPatience, retention: c.Retention,
 		}
 	}
 	return m, nil

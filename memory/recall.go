@@ -40,6 +40,9 @@ type Found struct {
 	// Degraded says that the answer is lexical although an embedder is set,
 	// and why; empty: it is not.
 	Degraded tenet.Code `json:"degraded,omitempty"`
+	// Approximate says that an index in the database was asked what is near, and
+	// how well it finds it; absent: everything was compared.
+	Approximate *Approximate `json:"approximate,omitempty"`
 	// Reason says why there are no hits: no word to search for, no match.
 	Reason string `json:"reason,omitempty"`
 }
@@ -115,7 +118,7 @@ func (x *indexes) find(ctx context.Context, scopes []tenet.Scope, query string, 
 		if err != nil {
 			return Found{}, err
 		}
-		lists[i], out.Time = hits, res.Time
+		lists[i], out.Time, out.Approximate = hits, res.Time, out.Approximate.worse(res.approximate)
 		if res.Reason != recall.ReasonNone && out.Reason == "" {
 			out.Reason = res.Reason.String()
 		}

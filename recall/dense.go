@@ -43,6 +43,7 @@ type denseLane struct {
 	// so that it is the same whatever the order in which they came and went.
 	sum   []int64
 	count int
+	held  int // how many vectors are kept elsewhere: then sum and count are of a sample
 }
 
 const step = 1 << 20
@@ -126,7 +127,7 @@ func (d *denseLane) centred(query []int8, into []int16) []int16 {
 
 // setVector stores the vector of an entry; the first one sets space and size.
 func (ix *Index) setVector(at place, v Vector) {
-	if len(v.Values) == 0 {
+	if len(v.Values) == 0 || ix.elsewhere {
 		return
 	}
 	if ix.dim == 0 {
@@ -151,12 +152,12 @@ func (ix *Index) DropVectors() {
 	for l := range ix.lanes {
 		ix.lanes[l].dense = denseLane{}
 	}
-	ix.space, ix.dim = "", 0
+	ix.space, ix.dim, ix.elsewhere = "", 0, false
 }
 
 // SetVector gives an entry its vector after the fact. It returns ErrVector for
-// one of another space or size than the index holds, and reports whether the
-// entry is there.
+// one of another space or size than the index holds, or when vectors are kept
+// elsewhere, and reports whether the entry is there.
 func (ix *Index) SetVector(id string, v Vector) (bool, error) {
 	ix.mu.Lock()
 	defer ix.mu.Unlock()
@@ -164,7 +165,7 @@ func (ix *Index) SetVector(id string, v Vector) (bool, error) {
 	if !ok {
 		return false, nil
 	}
-	if n := len(v.Values); n == 0 || ix.dim != 0 && (n != ix.dim || v.Space != ix.space) {
+	if n := len(v.Values); n == 0 || ix.elsewhere || ix.dim != 0 && (n != ix.dim || v.Space != ix.space) {
 		return true, ErrVector
 	}
 	ix.setVector(at, v)
@@ -181,25 +182,25 @@ func (s *stage) densify() {
 	if d.count == 0 {
 		return
 	}
-	n := len(d.size)
 	ws.centred = d.centred(s.q.vector, ws.centred)
-	ws.products = slices.Grow(ws.products[:0], n)[:n]
-	s.ix.rows(&ws.centred[0], &d.rows[0], len(ws.centred), n, &ws.products[0])
-	ws.own = slices.Grow(ws.own[:0], n)[:n]
+	size, held := d.size, d.count
+	if s.ix.elsewhere {
+		size, held = s.brought(), min(d.held, ln.count)
+	} else {
+		s.products(size)
+	}
+	n := len(size)
 	ws.near = slices.Grow(ws.near[:0], len(ln.docs))[:len(ln.docs)]
 	clear(ws.near)
-	for slot, inverse := range d.size {
-		ws.own[slot] = float64(ws.products[slot]) * inverse
-	}
 	r := 2 * len(s.ix.window)
 	own, wide := newSpan(), newSpan()
-	for slot, inverse := range d.size {
+	for slot, inverse := range size {
 		if inverse == 0 {
 			continue
 		}
 		sum, weight := ws.own[slot], 1.0
 		for i, at := range ln.near[slot*r : (slot+1)*r] {
-			if at != noSlot && i < len(neighbourWeights) && int(at) < n && d.size[at] != 0 {
+			if at != noSlot && i < len(neighbourWeights) && int(at) < n && size[at] != 0 {
 				sum += float64(neighbourWeights[i] * ws.own[at])
 				weight += neighbourWeights[i]
 			}
@@ -209,7 +210,7 @@ func (s *stage) densify() {
 		wide.take(ws.near[slot])
 		ws.find(uint32(slot))
 	}
-	for slot, inverse := range d.size {
+	for slot, inverse := range size {
 		if inverse != 0 {
 			ws.near[slot] = 0.5*own.share(ws.own[slot]) + 0.5*wide.share(ws.near[slot])
 		}
@@ -217,8 +218,19 @@ func (s *stage) densify() {
 	p := &s.ix.params
 	m := s.matched()
 	// While only some of the lane is embedded, the rest must not lose by it.
-	s.dense = p.DenseWeight * (1 - float64(p.DenseGate*m*m*m*m)) * (float64(d.count) / float64(ln.count))
+	s.dense = p.DenseWeight * (1 - float64(p.DenseGate*m*m*m*m)) * (float64(held) / float64(ln.count))
 	s.keep = 1 - float64(p.WordsGate*(1-(m*m)))
+}
+
+// products scores every vector of the lane.
+func (s *stage) products(size []float64) {
+	ws, n := s.ws, len(size)
+	ws.products = slices.Grow(ws.products[:0], n)[:n]
+	s.ix.rows(&ws.centred[0], &s.ln.dense.rows[0], len(ws.centred), n, &ws.products[0])
+	ws.own = slices.Grow(ws.own[:0], n)[:n]
+	for slot, inverse := range size {
+		ws.own[slot] = float64(ws.products[slot]) * inverse
+	}
 }
 
 // neighbourWeights are those of the turns at -1, +1, -2, +2.

@@ -9,7 +9,9 @@ import (
 // score, and the terms' parts sum to Turn, Window and Session.
 type Explanation struct {
 	Parts
-	Terms []TermPart
+	// Approximate: Dense was reckoned among what a search elsewhere brought.
+	Approximate bool
+	Terms       []TermPart
 }
 
 // Parts are what a score is the sum of.
@@ -41,7 +43,7 @@ func (e *Parts) words() float64 {
 
 // explain works out again what each term gave to a hit.
 func (s *stage) explain(c *scored) *Explanation {
-	var e Explanation
+	e := Explanation{Approximate: s.ix.elsewhere && s.dense > 0}
 	s.score(c, &e.Parts)
 	p, d := &s.ix.params, &s.ln.docs[c.slot]
 	var passages []float64

@@ -23,7 +23,9 @@ type Index struct {
 	speakers map[string]uint32
 	space    string
 	dim      int
-	bytes    int64
+	// elsewhere: the vectors are not here; queries bring some of them.
+	elsewhere bool
+	bytes     int64
 
 	rows func(q *int16, rows *int8, k, n int, out *int32) // products of one with many
 	work sync.Pool                                        // *workspace

@@ -39,6 +39,7 @@ type query struct {
 	dormant  bool // dormant entries may be found
 	time     *Range
 	vector   []int8
+	brought  []Placed
 }
 
 type queryTerm struct {

@@ -90,6 +90,8 @@ type Query struct {
 	Within *Range
 	// Vector is the question in the space of the entries' vectors, or zero.
 	Vector Vector
+	// Brought are vectors of entries, when they are kept elsewhere.
+	Brought []Placed
 	// Only, when set, is a hard filter on entries, by their ordinals.
 	Only func(ordinal int64) bool
 	// Dormant lets dormant entries be found like the others.

@@ -30,6 +30,7 @@ type workspace struct {
 	centred  []int16
 	products []int32
 	own      []float64
+	sizes    []float64
 	near     []float64
 }
 

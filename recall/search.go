@@ -22,7 +22,7 @@ func (ix *Index) Search(q Query) (Result, error) {
 	ix.mu.RLock()
 	defer ix.mu.RUnlock()
 	rd := ix.read(q.Text)
-	rd.within, rd.only, rd.dormant, rd.time = q.Within, q.Only, q.Dormant, res.Time
+	rd.within, rd.only, rd.dormant, rd.time, rd.brought = q.Within, q.Only, q.Dormant, res.Time, q.Brought
 	res.Ignored = rd.ignored
 	if len(q.Vector.Values) > 0 {
 		if rd.vector = ix.fits(q.Vector); rd.vector == nil {
@@ -129,7 +129,7 @@ func (ix *Index) searchLane(l Lane, q *Query, rd *query, ws *workspace) []Hit {
 			ws.find(at.slot).state |= stateExact
 		}
 	}
-	if rd.vector != nil {
+	if rd.vector != nil && (!ix.elsewhere || len(rd.brought) > 0) {
 		s.densify()
 	}
 	if len(ws.found) == 0 {

@@ -38,7 +38,7 @@ if [ ! -s .cache/axe/axe.min.js ]; then
 	rm -rf "$at"
 fi
 
-# PostgreSQL, its proxy and Redis, from the distribution's packages.
+# PostgreSQL with pgvector, its proxy and Redis, from the distribution's packages.
 scripts/test-servers.sh install
 
 # The API's fuzzer, in a venv of its own under .cache.

@@ -5,7 +5,7 @@
 #   eval "$(scripts/test-servers.sh start)"   prints TENET_TEST_... and its folder
 #   scripts/test-servers.sh stop FOLDER       stops them and removes the folder
 #   scripts/test-servers.sh run COMMAND...    start, run with them, stop
-#   scripts/test-servers.sh install           installs what is missing, as root
+#   scripts/test-servers.sh install           installs what is missing, as root, pgvector too
 #   scripts/test-servers.sh restart FOLDER    stops PostgreSQL hard and starts it; halt only stops it
 #
 # TENET_TEST_ONLY=postgres leaves out the proxy, Redis and the cluster.
@@ -194,7 +194,10 @@ halt)
 	case "$2" in /tmp/tenet-servers.*) ;; *) say "not a folder of mine: $2"; exit 1 ;; esac
 	as_postgres "$(bindir)/pg_ctl -s -D $2/data -w -m immediate stop" >&2
 	;;
-install) install_packages ;;
+install)
+	install_packages
+	"$(dirname "$0")/test-pgvector.sh" || say "pgvector is missing, and its tests will say so"
+	;;
 stop) stop "$2" ;;
 restart)
 	case "$2" in /tmp/tenet-servers.*) ;; *) say "not a folder of mine: $2"; exit 1 ;; esac

@@ -31,3 +31,39 @@ type Vector struct {
 	Record tenet.RecordID
 	Values []int8
 }
+
+// Nearness searches the places of a scope where they are kept, for scopes with
+// more of them than a process should hold. A ledger has it that can ask an index
+// which may miss some; what is near is then an approximation.
+type Nearness interface {
+	// Sampled returns, for each band, how many places the scope has and some
+	// of them, the same ones while the places are the same. It reports false
+	// when there is no index for one of the bands: then all places are read.
+	Sampled(ctx context.Context, scope tenet.Scope, space string, bands []Band) ([]Sample, bool, error)
+	// Nearest returns the places that are asked for, and those of ids. Those that
+	// are asked for twice come twice; those that are not there do not come.
+	Nearest(ctx context.Context, scope tenet.Scope, space string, asks []Nearest, ids []tenet.RecordID) ([]Vector, error)
+}
+
+// Band is the labels from Low to High, whose places are searched apart.
+type Band struct{ Low, High tenet.Label }
+
+// Sample is what a process keeps of a band.
+type Sample struct {
+	Count  int
+	Places []Vector // at most SampleSize
+	// How many of the ten nearest the index found, of those that a comparison
+	// with every place found, when it was made; and over how many questions.
+	Recall    float64
+	Questions int
+}
+
+// Nearest asks for the N places of a band whose angle to a direction is least.
+type Nearest struct {
+	Band   Band
+	Toward []int16
+	N      int
+}
+
+// SampleSize bounds a Sample.
+const SampleSize = 2048

@@ -161,13 +161,19 @@ func (fs *findings) postgres(a *app) {
 		"a policy was added or altered: restore those of schema/guard.sql")
 	fs.whether(!h.AlterableAudit, "audit", "the application's role may only add to it", "fail", "the application's role may change or delete entries",
 		"REVOKE UPDATE, DELETE ON tenet.chain FROM tenet_app")
-	switch {
+	switch install := "only for scopes too large for memory: tenet index-vectors, as the schema's owner"; {
+	case h.VectorOld:
+		fs.not("warn", "pgvector", "version "+h.VectorInstalled+" is too old: nearness is compared in process", "ALTER EXTENSION vector UPDATE, to 0.7 or later")
+	case h.Broken > 0:
+		fs.not("warn", "pgvector", fmt.Sprint(h.Broken, " indexes were left half made"), "tenet index-vectors, as the schema's owner")
+	case h.VectorInstalled != "" && h.Searched > 0:
+		fs.ok("pgvector", "version %s, %d scopes are searched in the database", h.VectorInstalled, h.Searched)
 	case h.VectorInstalled != "":
-		fs.ok("pgvector", "version %s", h.VectorInstalled)
+		fs.ok("pgvector", "version %s, no scope has an index: nearness is compared in process, exactly (%s)", h.VectorInstalled, install)
 	case h.VectorObtainable != "":
-		fs.ok("pgvector", "obtainable (%s), not installed: dense search is exact, in process", h.VectorObtainable)
+		fs.ok("pgvector", "obtainable (%s), not installed: nearness is compared in process, exactly (%s)", h.VectorObtainable, install)
 	default:
-		fs.ok("pgvector", "not there: dense search is exact, in process")
+		fs.ok("pgvector", "not on the server: nearness is compared in process, exactly (the package postgresql-NN-pgvector)")
 	}
 }
 

@@ -32,56 +32,57 @@ func main() {
 type grammar struct {
 	globals
 
-	Remember    rememberCmd    `cmd:"" help:"Propose a fact or note with its evidence and wait for the verdict."`
-	Facts       factsCmd       `cmd:"" help:"Load every fact by identity: complete, exact, without a query."`
-	History     historyCmd     `cmd:"" help:"Show every value ever believed under a key, on both time axes."`
-	Retract     retractCmd     `cmd:"" help:"Take a fact back: it never was true."`
-	End         endCmd         `cmd:"" help:"End a fact: it is no longer true."`
-	Session     sessionCmd     `cmd:"" help:"Write and read a conversation."`
-	Context     contextCmd     `cmd:"" help:"Assemble working memory for the next model call."`
-	Recall      recallCmd      `cmd:"" help:"Find notes and episodes by meaning."`
-	Import      importCmd      `cmd:"" help:"Import conversations (JSON lines, LoCoMo, OpenAI chats, ChatGPT exports), exports of Tenet, dumps of mem0 and LangGraph."`
-	Export      exportCmd      `cmd:"" help:"Write everything that is kept about a subject, or the tenant, as signed JSON lines."`
-	Report      reportCmd      `cmd:"" help:"Write everything that is held about a subject, for a person to read."`
-	Consolidate consolidateCmd `cmd:"" help:"Take sessions through extraction and the gate."`
-	Audit       auditCmd       `cmd:"" help:"Review what was decided, and what is held."`
-	Verify      verifyCmd      `cmd:"" help:"Recompute the audit chain and every row it covers."`
-	Vet         vetCmd         `cmd:"" help:"Say what remember would decide, and write nothing."`
-	Ask         askCmd         `cmd:"" help:"Ask the user about a held candidate: what they are shown, and the nonce."`
-	Confirm     confirmCmd     `cmd:"" help:"Confirm what was shown, as the user."`
-	Authorize   authorizeCmd   `cmd:"" help:"Say whether an action may be taken on what a session's context held."`
-	Taint       taintCmd       `cmd:"" help:"List everything that came from a source, and take it back."`
-	Rescan      rescanCmd      `cmd:"" help:"Judge again, under the present rules, what is believed; show what they would not let in."`
-	Gate        gateCmd        `cmd:"" help:"Look at what the gate refused."`
-	Policy      policyCmd      `cmd:"" help:"Check and test a policy file."`
-	Eval        evalCmd        `cmd:"" help:"Measure this build on a folder of data."`
-	Jobs        jobsCmd        `cmd:"" help:"Look after consolidation: what waits, failed or was given up."`
-	Conflicts   conflictsCmd   `cmd:"" help:"List what says nearly the same and may contradict itself."`
-	Reextract   reextractCmd   `cmd:"" help:"Extract again from the turns that are kept, and show or apply the difference."`
-	Doc         docCmd         `cmd:"" help:"Keep documents: files that an agent files for itself."`
-	Thread      threadCmd      `cmd:"" help:"Keep frameworks' own state: opaque versions, byte for byte."`
-	Checkpoint  checkpointCmd  `cmd:"" help:"Keep and resume where a run stands."`
-	Effect      effectCmd      `cmd:"" help:"Carry external side effects out at most once unasked."`
-	Forget      forgetCmd      `cmd:"" help:"Sweep what has lost its use out of the default results; nothing is deleted."`
-	Outcome     outcomeCmd     `cmd:"" help:"Say how a use of recalled records turned out."`
-	Erase       eraseCmd       `cmd:"" help:"Make something gone with all that hangs on it. It cannot be undone."`
-	Erasure     erasureCmd     `cmd:"" help:"Look at erasures and check their receipts."`
-	LegalHold   legalHoldCmd   `cmd:"" help:"Keep a subject from being erased and from expiring."`
-	Backup      backupCmd      `cmd:"" help:"Copy the database file while it is in use."`
-	Restore     restoreCmd     `cmd:"" help:"Put a copy in the place of the database; later erasures are carried out again."`
-	Fsck        fsckCmd        `cmd:"" help:"Look at the whole database: chains, orphans, indexes. Nothing is repaired."`
-	Model       modelCmd       `cmd:"" help:"Install and choose the embedding model that runs in process."`
-	Stats       statsCmd       `cmd:"" help:"Count what a memory holds and what was decided in it."`
-	Key         keyCmd         `cmd:"" help:"Manage API keys."`
-	MasterKey   masterKeyCmd   `cmd:"" help:"Look after the key that wraps every subject's data key."`
-	Serve       serveCmd       `cmd:"" help:"Serve the engine over HTTP."`
-	MCP         mcpCmd         `cmd:"" name:"mcp" help:"Serve one memory to an agent over the Model Context Protocol, on standard input and output."`
-	Migrate     migrateCmd     `cmd:"" name:"migrate-store" help:"Copy a file into PostgreSQL, resumably, and compare the two at the end."`
-	Doctor      doctorCmd      `cmd:"" help:"Look at the databases and say what is wrong and what to do."`
-	Hook        hookCmd        `cmd:"" help:"Hooks of Claude Code: record what the user typed, hand the context over."`
-	Demo        demoCmd        `cmd:"" help:"Sarah's story on real code: no network, no key, a few seconds."`
-	Config      configCmd      `cmd:"" help:"Look at the configuration."`
-	Version     versionCmd     `cmd:"" help:"Print the version."`
+	Remember     rememberCmd     `cmd:"" help:"Propose a fact or note with its evidence and wait for the verdict."`
+	Facts        factsCmd        `cmd:"" help:"Load every fact by identity: complete, exact, without a query."`
+	History      historyCmd      `cmd:"" help:"Show every value ever believed under a key, on both time axes."`
+	Retract      retractCmd      `cmd:"" help:"Take a fact back: it never was true."`
+	End          endCmd          `cmd:"" help:"End a fact: it is no longer true."`
+	Session      sessionCmd      `cmd:"" help:"Write and read a conversation."`
+	Context      contextCmd      `cmd:"" help:"Assemble working memory for the next model call."`
+	Recall       recallCmd       `cmd:"" help:"Find notes and episodes by meaning."`
+	Import       importCmd       `cmd:"" help:"Import conversations (JSON lines, LoCoMo, OpenAI chats, ChatGPT exports), exports of Tenet, dumps of mem0 and LangGraph."`
+	Export       exportCmd       `cmd:"" help:"Write everything that is kept about a subject, or the tenant, as signed JSON lines."`
+	Report       reportCmd       `cmd:"" help:"Write everything that is held about a subject, for a person to read."`
+	Consolidate  consolidateCmd  `cmd:"" help:"Take sessions through extraction and the gate."`
+	Audit        auditCmd        `cmd:"" help:"Review what was decided, and what is held."`
+	Verify       verifyCmd       `cmd:"" help:"Recompute the audit chain and every row it covers."`
+	Vet          vetCmd          `cmd:"" help:"Say what remember would decide, and write nothing."`
+	Ask          askCmd          `cmd:"" help:"Ask the user about a held candidate: what they are shown, and the nonce."`
+	Confirm      confirmCmd      `cmd:"" help:"Confirm what was shown, as the user."`
+	Authorize    authorizeCmd    `cmd:"" help:"Say whether an action may be taken on what a session's context held."`
+	Taint        taintCmd        `cmd:"" help:"List everything that came from a source, and take it back."`
+	Rescan       rescanCmd       `cmd:"" help:"Judge again, under the present rules, what is believed; show what they would not let in."`
+	Gate         gateCmd         `cmd:"" help:"Look at what the gate refused."`
+	Policy       policyCmd       `cmd:"" help:"Check and test a policy file."`
+	Eval         evalCmd         `cmd:"" help:"Measure this build on a folder of data."`
+	Jobs         jobsCmd         `cmd:"" help:"Look after consolidation: what waits, failed or was given up."`
+	Conflicts    conflictsCmd    `cmd:"" help:"List what says nearly the same and may contradict itself."`
+	Reextract    reextractCmd    `cmd:"" help:"Extract again from the turns that are kept, and show or apply the difference."`
+	Doc          docCmd          `cmd:"" help:"Keep documents: files that an agent files for itself."`
+	Thread       threadCmd       `cmd:"" help:"Keep frameworks' own state: opaque versions, byte for byte."`
+	Checkpoint   checkpointCmd   `cmd:"" help:"Keep and resume where a run stands."`
+	Effect       effectCmd       `cmd:"" help:"Carry external side effects out at most once unasked."`
+	Forget       forgetCmd       `cmd:"" help:"Sweep what has lost its use out of the default results; nothing is deleted."`
+	Outcome      outcomeCmd      `cmd:"" help:"Say how a use of recalled records turned out."`
+	Erase        eraseCmd        `cmd:"" help:"Make something gone with all that hangs on it. It cannot be undone."`
+	Erasure      erasureCmd      `cmd:"" help:"Look at erasures and check their receipts."`
+	LegalHold    legalHoldCmd    `cmd:"" help:"Keep a subject from being erased and from expiring."`
+	Backup       backupCmd       `cmd:"" help:"Copy the database file while it is in use."`
+	Restore      restoreCmd      `cmd:"" help:"Put a copy in the place of the database; later erasures are carried out again."`
+	Fsck         fsckCmd         `cmd:"" help:"Look at the whole database: chains, orphans, indexes. Nothing is repaired."`
+	Model        modelCmd        `cmd:"" help:"Install and choose the embedding model that runs in process."`
+	Stats        statsCmd        `cmd:"" help:"Count what a memory holds and what was decided in it."`
+	Key          keyCmd          `cmd:"" help:"Manage API keys."`
+	MasterKey    masterKeyCmd    `cmd:"" help:"Look after the key that wraps every subject's data key."`
+	Serve        serveCmd        `cmd:"" help:"Serve the engine over HTTP."`
+	MCP          mcpCmd          `cmd:"" name:"mcp" help:"Serve one memory to an agent over the Model Context Protocol, on standard input and output."`
+	Migrate      migrateCmd      `cmd:"" name:"migrate-store" help:"Copy a file into PostgreSQL, resumably, and compare the two at the end."`
+	IndexVectors indexVectorsCmd `cmd:"" name:"index-vectors" help:"Let the database search the vectors of very large scopes (PostgreSQL with pgvector)."`
+	Doctor       doctorCmd       `cmd:"" help:"Look at the databases and say what is wrong and what to do."`
+	Hook         hookCmd         `cmd:"" help:"Hooks of Claude Code: record what the user typed, hand the context over."`
+	Demo         demoCmd         `cmd:"" help:"Sarah's story on real code: no network, no key, a few seconds."`
+	Config       configCmd       `cmd:"" help:"Look at the configuration."`
+	Version      versionCmd      `cmd:"" help:"Print the version."`
 }
 
 // globals are the flags of every command; settings.go says what they mean.

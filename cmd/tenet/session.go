@@ -256,6 +256,9 @@ func (c recallCmd) Run(a *app) error {
 		if found.Degraded != "" {
 			a.printf("by words only: %s\n", found.Degraded)
 		}
+		if near := found.Approximate; near != nil {
+			a.printf("approximate: the index in the database finds %.1f%% of the ten nearest (%d questions)\n", 100*near.Recall, near.Questions)
+		}
 	})
 }
 

@@ -24,6 +24,7 @@ func (db *DB) Tables(ctx context.Context) ([]Table, error) {
 	rows, err := db.pool.Query(ctx, `SELECT k.relname::text, a.attname::text, a.atttypid = 'bool'::regtype
 		FROM pg_class k JOIN pg_attribute a ON a.attrelid = k.oid AND a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated = ''
 		WHERE k.relnamespace = 'tenet'::regnamespace AND k.relkind IN ('r', 'p') AND NOT k.relispartition AND k.relname <> 'meta'
+		AND (k.relname, a.attname) <> ('vectors', 'label') -- derived, when it is asked for
 		ORDER BY k.relname <> 'subjects', k.relname, a.attnum`)
 	if err != nil {
 		return nil, failure(op, err)

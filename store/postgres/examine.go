@@ -30,6 +30,9 @@ type Health struct {
 	AlterableAudit   bool     // it may change or delete entries of the chain
 	VectorInstalled  string   // version of the extension, empty: none
 	VectorObtainable string
+	VectorOld        bool // installed, and older than what Tenet can use
+	Searched         int  // scopes whose vectors are searched in the database
+	Broken           int  // indexes of vectors that a cut-off try left
 }
 
 // Examine looks at the database and changes nothing.
@@ -68,6 +71,7 @@ func examine(ctx context.Context, c *pgx.Conn) (Health, error) {
 		return h, err
 	}
 	h.Recent = number >= 150000
+	h.VectorOld = h.VectorInstalled != "" && older(h.VectorInstalled)
 	h.Durable = fsync == "on" && pages == "on" && commit != "off"
 	began := time.Now()
 	var there time.Time
@@ -84,6 +88,11 @@ func examine(ctx context.Context, c *pgx.Conn) (Health, error) {
 	if err := c.QueryRow(ctx, `SELECT version, partitions, pg_has_role(current_user, (SELECT relowner FROM pg_class WHERE oid = 'tenet.meta'::regclass), 'MEMBER'),
 		has_table_privilege('tenet_app', 'tenet.chain', 'UPDATE') OR has_table_privilege('tenet_app', 'tenet.chain', 'DELETE') FROM tenet.meta`,
 	).Scan(&h.Schema, &h.Partitions, &h.Owner, &h.AlterableAudit); err != nil {
+		return h, err
+	}
+	if err := c.QueryRow(ctx, `SELECT count(DISTINCT (string_to_array(k.relname, '_'))[2]) FILTER (WHERE x.indisvalid), count(*) FILTER (WHERE NOT x.indisvalid)
+		FROM pg_class k JOIN pg_index x ON x.indexrelid = k.oid JOIN pg_am a ON a.oid = k.relam
+		WHERE k.relnamespace = 'tenet'::regnamespace AND a.amname = 'hnsw' AND k.relname LIKE 'near\_%'`).Scan(&h.Searched, &h.Broken); err != nil {
 		return h, err
 	}
 	rows, err := c.Query(ctx, `SELECT k.relname::text FROM pg_class k JOIN pg_attribute a ON a.attrelid = k.oid AND a.attname = 'tenant' AND NOT a.attisdropped

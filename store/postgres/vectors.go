@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/tenet-memory/tenet"
 	"github.com/tenet-memory/tenet/store"
@@ -73,20 +74,15 @@ func (db *DB) Place(ctx context.Context, scope tenet.Scope, space string, vs []s
 			return err
 		}
 		moved := false
-		for _, v := range vs {
-			n, err := c.affect(`UPDATE tenet.records SET placed = $1 WHERE scope = $2 AND id = $3 AND added > 0 AND removed = 0`, number, id, string(v.Record))
-			if err != nil {
-				return err
-			}
-			if n == 0 {
-				continue // closed, expired or never there: a late embedder
-			}
-			if err := c.exec(`INSERT INTO tenet.vectors (scope, record, space, position, numbers) VALUES ($1, $2, $3, $4, $5)
-				ON CONFLICT (scope, record, space) DO UPDATE SET position = excluded.position, numbers = excluded.numbers`,
-				id, string(v.Record), number, dense+1, column.AsBytes(v.Values)); err != nil {
-				return err
-			}
-			moved = true
+		for _, v := range vs { // one that is closed, expired or was never there: a late embedder
+			c.tx.waiting = append(c.tx.waiting, statement{query: `WITH r AS (UPDATE tenet.records SET placed = $3 WHERE scope = $1 AND id = $2 AND added > 0 AND removed = 0 RETURNING label)
+				INSERT INTO tenet.vectors (scope, record, space, position, numbers, label) SELECT $1, $2, $3, $4, $5, r.label FROM r
+				ON CONFLICT (scope, record, space) DO UPDATE SET position = excluded.position, numbers = excluded.numbers, label = excluded.label`,
+				args: []any{id, string(v.Record), number, dense + 1, column.AsBytes(v.Values)},
+				tag:  func(t pgconn.CommandTag) { moved = moved || t.RowsAffected() > 0 }})
+		}
+		if err := c.tx.flush(); err != nil {
+			return err
 		}
 		if !moved {
 			return nil

@@ -6,6 +6,11 @@ class AppendedBody(TypedDict):
     messages: List["MessageIn"]
 
 
+class Approximate(TypedDict):
+    questions: int
+    recall: float
+
+
 _AuditEntry = TypedDict("_AuditEntry", {"action": str, "at": str, "digest": Optional[str], "hash": Optional[str], "prev": Optional[str], "seq": int})
 
 
@@ -172,6 +177,7 @@ _DocumentHits = TypedDict("_DocumentHits", {"hits": Optional[List["DocumentHit"]
 
 
 class DocumentHits(_DocumentHits, total=False):
+    approximate: "Approximate"
     degraded: str
 
 
@@ -288,6 +294,7 @@ class Evidence(_Evidence, total=False):
 
 
 class Explanation(TypedDict):
+    Approximate: bool
     Dense: float
     Exact: float
     Near: float
@@ -364,6 +371,7 @@ _Found = TypedDict("_Found", {"hits": Optional[List["Recalled"]]})
 
 
 class Found(_Found, total=False):
+    approximate: "Approximate"
     degraded: str
     reason: str
     time: "Range"
@@ -1017,4 +1025,5 @@ _Window = TypedDict("_Window", {"facts": Optional[List["Fact"]], "messages": Opt
 
 
 class Window(_Window, total=False):
+    approximate: "Approximate"
     degraded: str

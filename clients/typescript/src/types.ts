@@ -4,6 +4,11 @@ export interface AppendedBody {
   messages: MessageIn[];
 }
 
+export interface Approximate {
+  questions: number;
+  recall: number;
+}
+
 export interface AuditEntry {
   action: string;
   actor?: string;
@@ -194,6 +199,7 @@ export interface DocumentHit {
 }
 
 export interface DocumentHits {
+  approximate?: Approximate;
   degraded?: string;
   hits: DocumentHit[] | null;
 }
@@ -329,6 +335,7 @@ export interface Evidence {
 }
 
 export interface Explanation {
+  Approximate: boolean;
   Dense: number;
   Exact: number;
   Near: number;
@@ -411,6 +418,7 @@ export interface Finding {
 }
 
 export interface Found {
+  approximate?: Approximate;
   degraded?: string;
   hits: Recalled[] | null;
   reason?: string;
@@ -1138,6 +1146,7 @@ export interface VersionsRemovedBody {
 }
 
 export interface Window {
+  approximate?: Approximate;
   degraded?: string;
   facts: Fact[] | null;
   messages: Message[] | null;

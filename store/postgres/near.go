@@ -1,0 +1,175 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/tenet-memory/tenet"
+	"github.com/tenet-memory/tenet/store"
+	"github.com/tenet-memory/tenet/store/column"
+)
+
+var _ store.Nearness = (*DB)(nil)
+
+// Where the extension pgvector is, a scope with very many vectors can have one
+// index of them for each band of labels. An index holds one scope's rows of one
+// band and nothing else, so that no tenant, subject or lane takes a place in
+// another's search, and what is looked at is what row-level security lets be
+// seen. The numbers stay where they are: the index is over an expression, the
+// bytes as a halfvec, which holds whole numbers up to 2048 exactly. That such
+// indexes are there, in the catalogue, is all that says the scope is searched
+// here. nearindex.go makes them.
+
+// nearName is the name of a band's index.
+func nearName(scope, space int64, b store.Band) string {
+	return fmt.Sprintf("near_%d_%d_%d_%d", scope, space, b.Low, b.High)
+}
+
+// nearRows says which rows an index of a band holds. Numbers stand in the text:
+// the planner has to see that a query asks for what the index holds.
+func nearRows(scope, space int64, b store.Band) string {
+	return fmt.Sprintf(`scope = %d AND space = %d AND label BETWEEN %d AND %d AND numbers <> ''`, scope, space, b.Low, b.High)
+}
+
+// nearNumbers is what is indexed. extension is the schema that pgvector is in.
+func nearNumbers(extension string, dim int) string {
+	return fmt.Sprintf(`tenet.near_numbers(numbers)::%s.halfvec(%d)`, extension, dim)
+}
+
+// near is where the vectors of a scope are searched.
+type near struct {
+	scope, space int64
+	extension    string // the schema of pgvector, quoted; empty: it is not there
+}
+
+func (c conn) near(ctx context.Context, scope tenet.Scope, space string) (n near, err error) {
+	err = c.row(ctx, `SELECT s.scope, coalesce((SELECT space FROM tenet.spaces WHERE name = $4), 0),
+		coalesce((SELECT quote_ident(n.nspname) FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace WHERE e.extname = 'vector'), '')
+		FROM tenet.subjects s WHERE s.tenant = $1 AND s.kind = $2 AND s.external_id = $3`,
+		[]any{scope.Tenant(), int64(scope.Subject().Kind()), scope.Subject().ID(), space}, &n.scope, &n.space, &n.extension)
+	if errors.Is(err, pgx.ErrNoRows) {
+		err = nil
+	}
+	return n, err
+}
+
+// Sampled implements store.Nearness.
+func (db *DB) Sampled(ctx context.Context, scope tenet.Scope, space string, bands []store.Band) (out []store.Sample, is bool, err error) {
+	const op = "sampled"
+	if scope.IsZero() || space == "" || len(bands) == 0 {
+		return nil, false, invalid(op, "no scope, space or band")
+	}
+	c := db.at(scope)
+	n, err := c.near(ctx, scope, space)
+	if err != nil || n.extension == "" || n.space == 0 {
+		return nil, false, failure(op, err)
+	}
+	out = make([]store.Sample, len(bands))
+	names := make([]string, len(bands))
+	for i, b := range bands {
+		names[i] = nearName(n.scope, n.space, b)
+	}
+	made := 0
+	err = c.oneTrip(ctx, func() { made = 0 }, reading(`SELECT w.i::int - 1, coalesce(obj_description(k.oid, 'pg_class'), '') FROM unnest($1::text[]) WITH ORDINALITY w (name, i)
+		JOIN pg_class k ON k.relname = w.name AND k.relnamespace = 'tenet'::regnamespace JOIN pg_index x ON x.indexrelid = k.oid WHERE x.indisvalid`, []any{names}, func(rs pgx.Rows) error {
+		var i int
+		var told string
+		if err := rs.Scan(&i, &told); err != nil {
+			return err
+		}
+		made++
+		fmt.Sscanf(told, nearTold, &out[i].Recall, &out[i].Questions)
+		return nil
+	}))
+	if err != nil || made < len(bands) {
+		return nil, false, failure(op, err)
+	}
+	for i, b := range bands {
+		s := &out[i]
+		err := c.oneTrip(ctx, func() { s.Count, s.Places = 0, nil }, reading(`SELECT count(*) FROM tenet.vectors WHERE `+nearRows(n.scope, n.space, b), nil, func(rs pgx.Rows) error {
+			return rs.Scan(&s.Count)
+		}), reading(`SELECT record, numbers FROM tenet.vectors WHERE `+nearRows(n.scope, n.space, b)+` ORDER BY hashtextextended(record, 0), record LIMIT `+strconv.Itoa(store.SampleSize), nil, appending(&s.Places)))
+		if err != nil {
+			return nil, false, failure(op, err)
+		}
+	}
+	return out, true, nil
+}
+
+// appending reads places.
+func appending(out *[]store.Vector) func(pgx.Rows) error {
+	return func(rs pgx.Rows) error {
+		var v store.Vector
+		var b []byte // Scan copies into it
+		if err := rs.Scan(&v.Record, &b); err != nil {
+			return err
+		}
+		v.Values = column.AsNumbers(b)
+		*out = append(*out, v)
+		return nil
+	}
+}
+
+// Nearest implements store.Nearness. Where an index has gone meanwhile, all of
+// its rows are compared: slower, and exact.
+func (db *DB) Nearest(ctx context.Context, scope tenet.Scope, space string, asks []store.Nearest, ids []tenet.RecordID) (out []store.Vector, err error) {
+	const op = "nearest"
+	if scope.IsZero() || space == "" {
+		return nil, invalid(op, "no scope or space")
+	}
+	effort := 0
+	for _, a := range asks {
+		if a.N < 1 || a.N > nearMost/2 || len(a.Toward) == 0 {
+			return nil, invalid(op, "asks for none, for more than 500 or for no direction")
+		}
+		effort = max(effort, a.N)
+	}
+	c := db.at(scope)
+	n, err := c.near(ctx, scope, space)
+	if err != nil || n.space == 0 {
+		return nil, failure(op, err)
+	}
+	var ss []statement
+	if len(asks) > 0 {
+		if n.extension == "" {
+			return nil, tenet.Errorf(tenet.Unavailable, op, "the extension vector is not in the database any more")
+		}
+		// How many it keeps in hand on its way, and so finds at most.
+		ss = append(ss, statement{query: `SELECT set_config('hnsw.ef_search', $1, true)`, args: []any{strconv.Itoa(min(4*effort, nearMost))}})
+	}
+	for _, a := range asks {
+		ss = append(ss, reading(fmt.Sprintf(`SELECT record, numbers FROM tenet.vectors WHERE %s ORDER BY %s OPERATOR(%s.<=>) ($1::text)::%s.halfvec LIMIT %d`,
+			nearRows(n.scope, n.space, a.Band), nearNumbers(n.extension, len(a.Toward)), n.extension, n.extension, a.N), []any{nearText(a.Toward)}, appending(&out)))
+	}
+	if len(ids) > 0 {
+		names := make([]string, len(ids))
+		for i, id := range ids {
+			names[i] = string(id)
+		}
+		ss = append(ss, reading(`SELECT record, numbers FROM tenet.vectors WHERE scope = $1 AND space = $2 AND record = ANY($3)`, []any{n.scope, n.space, names}, appending(&out)))
+	}
+	if len(ss) == 0 {
+		return nil, nil
+	}
+	err = c.oneTrip(ctx, func() { out = nil }, ss...)
+	return out, failure(op, err)
+}
+
+// nearMost is the most that pgvector keeps in hand.
+const nearMost = 1000
+
+// nearText is a direction as pgvector reads it.
+func nearText(toward []int16) string {
+	var b strings.Builder
+	for i, v := range toward {
+		b.WriteByte("[,"[min(i, 1)])
+		b.WriteString(strconv.Itoa(int(v)))
+	}
+	b.WriteByte(']')
+	return b.String()
+}
