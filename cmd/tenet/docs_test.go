@@ -14,7 +14,7 @@ import (
 // tests with TENET_UPDATE=1 to write them.
 func generated(t *testing.T) map[string]string {
 	var codes strings.Builder
-	codes.WriteString("```\n" + exitHelp() + "```\n")
+	codes.WriteString("```text\n" + exitHelp() + "```\n")
 	var conf strings.Builder
 	conf.WriteString("| key | environment | default |\n| --- | --- | --- |\n")
 	for _, k := range keys {
@@ -96,32 +96,6 @@ func TestHelpShowsTheExitCodesAndEveryCommandHasHelp(t *testing.T) {
 		if out := s.ok(append(args, "--help")...); !strings.Contains(out, "Usage: tenet "+strings.Join(args, " ")) {
 			t.Error(out)
 		}
-	}
-}
-
-func TestTheReadmesProgramIsTheExample(t *testing.T) {
-	readme, err := os.ReadFile("../../README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	example, err := os.ReadFile("../../example_test.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, body, ok := strings.Cut(string(example), "func Example() {\n")
-	body, _, ok2 := strings.Cut(body, "\t// Output:\n")
-	if !ok || !ok2 {
-		t.Fatal("no Example with an output")
-	}
-	var code strings.Builder
-	for line := range strings.Lines(body) {
-		code.WriteString(strings.TrimPrefix(line, "\t"))
-	}
-	if !strings.Contains(string(readme), "```go\n"+code.String()+"```\n") {
-		t.Errorf("README.md does not hold the Example's code:\n%s", code.String())
-	}
-	if lines := strings.Count(code.String(), "\n") - strings.Count(code.String(), "//") - strings.Count(code.String(), "\n\n"); lines > 20 {
-		t.Errorf("the example has %d lines", lines)
 	}
 }
 

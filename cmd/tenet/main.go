@@ -143,11 +143,10 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdin i
 	return hookExit(args, exitCode(err))
 }
 
-// command parses the arguments, loads the configuration and runs one command.
-func (a *app) command(args []string) error {
-	var g grammar
+// parse reads the arguments; nil when help was asked for and given.
+func (a *app) parse(g *grammar, args []string) (*kong.Context, error) {
 	helped := false
-	k, err := kong.New(&g,
+	k, err := kong.New(g,
 		kong.Name("tenet"),
 		kong.Description("Governed memory for AI agents: three tiers, one gate."),
 		kong.Writers(a.out, a.err),
@@ -157,19 +156,29 @@ func (a *app) command(args []string) error {
 		kong.WithHyphenPrefixedParameters(true), // --after -20, --quote "- no nuts"
 	)
 	if err != nil {
-		return tenet.Errorf(tenet.Internal, "start", "%v", err)
+		return nil, tenet.Errorf(tenet.Internal, "start", "%v", err)
 	}
 	for i, arg := range args { // the parser would turn each bad byte into U+FFFD, and merge ids
 		if !utf8.ValidString(arg) {
-			return tenet.Errorf(tenet.Invalid, "usage", "argument %d is not valid UTF-8", i+1)
+			return nil, tenet.Errorf(tenet.Invalid, "usage", "argument %d is not valid UTF-8", i+1)
 		}
 	}
 	parsed, err := k.Parse(args)
 	if helped {
-		return nil
+		return nil, nil
 	}
 	if err != nil {
-		return tenet.Errorf(tenet.Invalid, "usage", "%s; see tenet --help", usage(err))
+		return nil, tenet.Errorf(tenet.Invalid, "usage", "%s; see tenet --help", usage(err))
+	}
+	return parsed, nil
+}
+
+// command parses the arguments, loads the configuration and runs one command.
+func (a *app) command(args []string) error {
+	var g grammar
+	parsed, err := a.parse(&g, args)
+	if err != nil || parsed == nil {
+		return err
 	}
 	a.json = g.JSON
 	if parsed.Command() == "version" { // works whatever the configuration

@@ -16,7 +16,13 @@ import (
 // TestMain lets the test binary be the program: the demo and the kill tests
 // start a second process of themselves.
 func TestMain(m *testing.M) {
-	if os.Getenv("TENET_TEST_MAIN") != "" {
+	switch os.Getenv("TENET_TEST_MAIN") {
+	case "":
+	case "read":
+		os.Exit(readOnly(os.Args[1:]))
+	case "go":
+		os.Exit(goOnly(os.Args[1:]))
+	default:
 		os.Exit(run(context.Background(), os.Args[1:], os.Getenv, os.Stdin, os.Stdout, os.Stderr))
 	}
 	os.Exit(m.Run())
