@@ -17,17 +17,19 @@ const module = "github.com/tenet-memory/tenet"
 // The standard library is always allowed. Tests may import more, but never a
 // package that would make a cycle of meaning (see testImports).
 var imports = map[string]struct{ own, outside []string }{
-	"":                {},
-	"gate":            {own: []string{""}, outside: []string{"golang.org/x/text"}},
-	"policy":          {own: []string{"", "gate"}, outside: []string{"golang.org/x/text"}},
+	"":       {},
+	"gate":   {own: []string{""}, outside: []string{"golang.org/x/text"}},
+	"policy": {own: []string{"", "gate"}, outside: []string{"golang.org/x/text"}},
+	// The API of OpenTelemetry, not its SDK: what a span may carry is decided in one place.
+	"trace":           {own: []string{""}, outside: []string{"go.opentelemetry.io/otel"}},
 	"store":           {own: []string{"", "gate"}},
 	"store/column":    {own: []string{""}},
 	"store/erasing":   {own: []string{"", "gate", "store", "store/column"}},
 	"store/archiving": {own: []string{"", "gate", "store", "store/column", "store/erasing"}},
 	"store/storetest": {own: []string{"", "gate", "store", "store/erasing"}, outside: []string{"github.com/google/go-cmp", "pgregory.net/rapid"}},
-	"store/sqlite":    {own: []string{"", "gate", "store", "store/column", "store/erasing", "store/archiving"}, outside: []string{"modernc.org/sqlite", "github.com/pressly/goose"}},
-	"store/postgres":  {own: []string{"", "gate", "store", "store/column", "store/erasing", "store/archiving"}, outside: []string{"github.com/jackc/pgx/v5"}},
-	"store/redis":     {own: []string{"", "store", "store/column"}, outside: []string{"github.com/redis/go-redis/v9"}},
+	"store/sqlite":    {own: []string{"", "gate", "store", "store/column", "store/erasing", "store/archiving", "trace"}, outside: []string{"modernc.org/sqlite", "github.com/pressly/goose"}},
+	"store/postgres":  {own: []string{"", "gate", "store", "store/column", "store/erasing", "store/archiving", "trace"}, outside: []string{"github.com/jackc/pgx/v5"}},
+	"store/redis":     {own: []string{"", "store", "store/column", "trace"}, outside: []string{"github.com/redis/go-redis/v9"}},
 	"recall":          {outside: []string{"golang.org/x/text", "github.com/kljensen/snowball", "github.com/clipperhouse/uax29", "golang.org/x/sys"}},
 	"model":           {own: []string{""}},
 	"forget":          {},
@@ -36,10 +38,10 @@ var imports = map[string]struct{ own, outside []string }{
 	"model/anthropic": {own: []string{"", "model/prompted"}, outside: []string{"github.com/anthropics/anthropic-sdk-go/v2"}},
 	"model/openai":    {own: []string{"", "model", "model/prompted"}, outside: []string{"github.com/openai/openai-go/v3"}},
 	"model/inproc":    {own: []string{"", "model"}, outside: []string{"golang.org/x/text", "golang.org/x/sys"}},
-	"memory":          {own: []string{"", "gate", "store", "recall", "forget", "model"}, outside: []string{"github.com/google/uuid", "golang.org/x/time"}},
-	"httpapi":         {own: []string{"", "memory", "memtool"}, outside: []string{"github.com/danielgtaylor/huma/v2", "github.com/go-chi/chi/v5", "github.com/prometheus/client_golang"}},
+	"memory":          {own: []string{"", "gate", "store", "recall", "forget", "model", "trace"}, outside: []string{"github.com/google/uuid", "golang.org/x/time"}},
+	"httpapi":         {own: []string{"", "memory", "memtool", "trace"}, outside: []string{"github.com/danielgtaylor/huma/v2", "github.com/go-chi/chi/v5", "github.com/prometheus/client_golang"}},
 	"memtool":         {own: []string{"", "memory"}},
-	"mcpapi":          {own: []string{"", "memory"}, outside: []string{"github.com/modelcontextprotocol/go-sdk", "github.com/google/jsonschema-go"}},
+	"mcpapi":          {own: []string{"", "memory", "trace"}, outside: []string{"github.com/modelcontextprotocol/go-sdk", "github.com/google/jsonschema-go"}},
 	"roots":           {own: []string{"", "store"}, outside: []string{"golang.org/x/mod"}},
 	"transcript":      {own: []string{""}},
 	"console":         {own: []string{"", "memory"}},
@@ -128,6 +130,27 @@ func TestNamesSayWhatThingsAre(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// TestNoTextBecomesAWordOfASpan: a trace.Word is a constant. A conversion is how
+// a name or a text could become one; package trace makes one of a statement's
+// verb and table.
+func TestNoTextBecomesAWordOfASpan(t *testing.T) {
+	t.Parallel()
+	seen := 0
+	for path, dir := range goFiles(t) {
+		src := readFile(t, path)
+		seen += strings.Count(src, "trace.Word")
+		if dir != "trace" && strings.Contains(src, "trace.Word(") {
+			t.Errorf("%s converts a text into a trace.Word", path)
+		}
+		if dir != "trace" && dir != "cmd/tenet" && strings.Contains(src, `"go.opentelemetry.io/`) {
+			t.Errorf("%s speaks to OpenTelemetry itself", path)
+		}
+	}
+	if seen < 5 {
+		t.Fatalf("trace.Word is in %d places: the search is broken", seen)
 	}
 }
 

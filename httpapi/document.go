@@ -69,7 +69,7 @@ func schemaOf[T any](r huma.Registry) *huma.Schema {
 // and every status it can come to.
 func (a *API) describe(op operation, p place, in *decoder, answer *huma.Schema) {
 	o := &huma.Operation{
-		OperationID: op.id, Method: op.method, Path: op.path, Summary: op.summary,
+		OperationID: string(op.id), Method: op.method, Path: op.path, Summary: op.summary,
 		Description: "Kinds of key: " + op.who.String() + ".",
 		Responses:   map[string]*huma.Response{},
 	}

@@ -28,6 +28,7 @@ import (
 
 	"github.com/tenet-memory/tenet"
 	"github.com/tenet-memory/tenet/memory"
+	"github.com/tenet-memory/tenet/trace"
 )
 
 // Config is what the API is made of. Memory and Authenticate are required.
@@ -52,8 +53,8 @@ type Config struct {
 	Version string
 	// Now is the clock. Default: time.Now.
 	Now func() time.Time
-	// Log receives a line for each request: operation and status, never the
-	// path. Default: none.
+	// Log receives a line for each request: operation, status and the request's
+	// id, never the path. Default: none.
 	Log *slog.Logger
 }
 
@@ -90,6 +91,7 @@ func New(c Config) (*API, error) {
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
+	c.Log = slog.New(trace.Log(c.Log.Handler()))
 	a := &API{cfg: c, mem: c.Memory, router: chi.NewRouter(), metrics: newMetrics(c.Memory)}
 	a.inFlight.keys = map[string]bool{}
 	a.registry, a.document = newDocument(c.Version)

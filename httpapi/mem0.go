@@ -2,12 +2,14 @@ package httpapi
 
 import (
 	"context"
+	"crypto/rand"
 	"net/http"
 	"strconv"
 	"time"
 
 	"github.com/tenet-memory/tenet"
 	"github.com/tenet-memory/tenet/memory"
+	"github.com/tenet-memory/tenet/trace"
 )
 
 type mem0Asked struct {
@@ -129,7 +131,10 @@ func (a *API) mem0Routes() {
 			rs, total, err := a.mem.Believed(ctx, c.by, scope, 0, r.TopK)
 			return listed(rs, total), err
 		})
-	for _, place := range []struct{ suffix, search, all, one, history string }{
+	for _, place := range []struct {
+		suffix                    trace.Word
+		search, all, one, history string
+	}{
 		{"", "/v3/memories/search/", "/v1/memories/", "/v1/memories/{id}/", "/v1/memories/{id}/history/"},
 		{"AtRoot", "/search", "/memories", "/memories/{id}", "/memories/{id}/history"},
 	} {
@@ -239,7 +244,7 @@ func (a *API) mem0Add(ctx context.Context, c call, b mem0Add, now bool) (mem0Add
 	}
 	session, once := tenet.SessionID(b.RunID), b.RunID == ""
 	if once {
-		session = tenet.SessionID("mem0-" + newRequestID())
+		session = tenet.SessionID("mem0-" + rand.Text())
 	}
 	kept, err := a.mem.Append(ctx, c.by, scope, session, ms...)
 	if err != nil {

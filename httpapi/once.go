@@ -59,17 +59,17 @@ func (a *API) onceFor(ctx context.Context, w http.ResponseWriter, r *http.Reques
 	}
 	if key == "" {
 		if op.once == onceRequired {
-			return nil, nil, &tenet.Error{Kind: tenet.Invalid, Op: op.id, Code: "ONCE_MISSING",
+			return nil, nil, &tenet.Error{Kind: tenet.Invalid, Op: string(op.id), Code: "ONCE_MISSING",
 				Reason: "this call needs an Idempotency-Key: a retry with the same key has no second effect"}
 		}
 		return ctx, nothing, nil
 	}
-	flight := fmt.Sprintf("%q %q %q %q", c.by.Tenant(), c.by.String(), op.id, key)
+	flight := fmt.Sprintf("%q %q %q %q", c.by.Tenant(), c.by.String(), string(op.id), key)
 	if !a.inFlight.begin(flight) {
 		return nil, nil, &problemError{status: http.StatusConflict, code: "ONCE_IN_FLIGHT",
 			detail: "the first request with this key is still being answered", header: http.Header{"Retry-After": {"1"}}}
 	}
-	call := &memory.Call{Route: op.id, Key: key, Fingerprint: fingerprint(r, body), KeepFor: a.cfg.OnceFor}
+	call := &memory.Call{Route: string(op.id), Key: key, Fingerprint: fingerprint(r, body), KeepFor: a.cfg.OnceFor}
 	return memory.WithCall(ctx, call), func() { a.inFlight.end(flight) }, nil
 }
 

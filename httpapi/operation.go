@@ -15,11 +15,12 @@ import (
 
 	"github.com/tenet-memory/tenet"
 	"github.com/tenet-memory/tenet/memory"
+	"github.com/tenet-memory/tenet/trace"
 )
 
 // operation declares one call of the API.
 type operation struct {
-	id      string // the operation's name in documents, logs and metrics
+	id      trace.Word // the operation's name in documents, logs, metrics and spans
 	method  string
 	path    string // below the scope's prefix when who is a scoped access
 	summary string
@@ -68,8 +69,10 @@ func add[Req, Resp any](a *API, op operation, do func(context.Context, call, *Re
 
 // place is where scopes of one kind of subject live.
 type place struct {
-	prefix, suffix, param string
-	subject               func(id string) tenet.Subject
+	prefix  string
+	suffix  trace.Word
+	param   string
+	subject func(id string) tenet.Subject
 }
 
 var places = []place{
@@ -122,7 +125,7 @@ func (a *API) admit(r *http.Request, op operation, p place) (call, error) {
 	}
 	c := call{by: by}
 	if !op.who.allows(by.Kind()) {
-		return c, a.failed(r, op, c, tenet.Errorf(tenet.Denied, op.id, "%s keys may not do this", by.Kind()))
+		return c, a.failed(r, op, c, tenet.Errorf(tenet.Denied, string(op.id), "%s keys may not do this", by.Kind()))
 	}
 	if p.subject == nil {
 		return c, nil
@@ -137,7 +140,7 @@ func (a *API) admit(r *http.Request, op operation, p place) (call, error) {
 		return c, err
 	}
 	if !by.MayReach(c.scope) {
-		return c, a.failed(r, op, c, tenet.Errorf(tenet.Denied, op.id, "the key may not act for this subject"))
+		return c, a.failed(r, op, c, tenet.Errorf(tenet.Denied, string(op.id), "the key may not act for this subject"))
 	}
 	return c, nil
 }
@@ -160,7 +163,7 @@ func (a *API) begin(w http.ResponseWriter, r *http.Request, op operation, c call
 // failed puts a denial on record in the caller's tenant.
 func (a *API) failed(r *http.Request, op operation, c call, err error) error {
 	if tenet.KindOf(err) == tenet.Denied {
-		a.mem.Denied(r.Context(), c.by, op.id)
+		a.mem.Denied(r.Context(), c.by, string(op.id))
 	}
 	return err
 }

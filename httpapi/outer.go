@@ -1,9 +1,7 @@
 package httpapi
 
 import (
-	"context"
-	"crypto/rand"
-	"encoding/hex"
+	"log/slog"
 	"net/http"
 	"sort"
 	"strings"
@@ -12,19 +10,13 @@ import (
 	"github.com/go-chi/chi/v5"
 
 	"github.com/tenet-memory/tenet"
+	"github.com/tenet-memory/tenet/trace"
 )
-
-const requestIDHeader = "X-Request-Id"
 
 // outer is what every request passes: an id, and a 500 instead of a panic.
 func (a *API) outer(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		id := r.Header.Get(requestIDHeader)
-		if !usableRequestID(id) {
-			id = newRequestID()
-		}
+	return trace.Requests(nil, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
-		h.Set(requestIDHeader, id)
 		h.Set("X-Content-Type-Options", "nosniff")
 		h.Set("Cache-Control", "no-store")
 		rec := &recorder{ResponseWriter: w}
@@ -33,14 +25,14 @@ func (a *API) outer(next http.Handler) http.Handler {
 				if p == http.ErrAbortHandler {
 					panic(p)
 				}
-				a.cfg.Log.Error("panic", "request", id, "type", typeName(p))
+				a.cfg.Log.ErrorContext(r.Context(), "panic", "type", typeName(p))
 				if rec.status == 0 {
 					a.writeProblem(rec, r, tenet.Errorf(tenet.Internal, "http", "panic"))
 				}
 			}
 		}()
 		next.ServeHTTP(rec, r)
-	})
+	}))
 }
 
 // typeName says what panicked without its text, which may hold content.
@@ -65,31 +57,13 @@ func (w *recorder) WriteHeader(status int) {
 // Unwrap lets http.ResponseController and MaxBytesReader reach the connection.
 func (w *recorder) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// usableRequestID accepts a caller's id that is safe in a header and a log.
-func usableRequestID(id string) bool {
-	if id == "" || len(id) > 64 {
-		return false
-	}
-	for i := range len(id) {
-		c := id[i]
-		if (c < '0' || c > '9') && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && c != '-' && c != '_' && c != '.' {
-			return false
-		}
-	}
-	return true
-}
-
-func newRequestID() string {
-	var b [12]byte
-	rand.Read(b[:])
-	return hex.EncodeToString(b[:])
-}
-
 // route wraps one operation: its error becomes a problem, and its name - never
 // the path, which names people - goes to the log and the metrics.
-func (a *API) route(id string, serve func(http.ResponseWriter, *http.Request) error) http.Handler {
+func (a *API) route(id trace.Word, serve func(http.ResponseWriter, *http.Request) error) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		start := time.Now()
+		span := trace.Current(r.Context())
+		span.Name(id)
 		rec, _ := w.(*recorder)
 		if rec == nil {
 			rec = &recorder{ResponseWriter: w}
@@ -99,15 +73,15 @@ func (a *API) route(id string, serve func(http.ResponseWriter, *http.Request) er
 			a.writeProblem(rec, r, err)
 		}
 		took := time.Since(start)
-		a.metrics.request(id, rec.status, took)
-		level := a.cfg.Log.Enabled(context.Background(), 0)
-		if level {
-			kind := ""
+		a.metrics.request(string(id), rec.status, took)
+		kind := kindOf(err)
+		span.Failed(kind)
+		if a.cfg.Log.Enabled(r.Context(), slog.LevelInfo) {
+			word := ""
 			if err != nil {
-				kind = tenet.KindOf(err).String()
+				word = kind.String()
 			}
-			a.cfg.Log.Info("request", "operation", id, "status", rec.status, "kind", kind, "ms", took.Milliseconds(),
-				"request", w.Header().Get(requestIDHeader))
+			a.cfg.Log.InfoContext(r.Context(), "request", "operation", string(id), "status", rec.status, "kind", word, "ms", took.Milliseconds())
 		}
 	})
 }

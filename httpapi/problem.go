@@ -9,6 +9,7 @@ import (
 
 	"github.com/tenet-memory/tenet"
 	"github.com/tenet-memory/tenet/memory"
+	"github.com/tenet-memory/tenet/trace"
 )
 
 // Problem is the body of every answer that is not a success (RFC 9457). It
@@ -54,6 +55,26 @@ type problemError struct {
 
 func (e *problemError) Error() string { return e.detail }
 
+// kindOf is the kind of an error, of those too that HTTP itself makes.
+func kindOf(err error) tenet.Kind {
+	var pe *problemError
+	if !errors.As(err, &pe) {
+		return tenet.KindOf(err)
+	}
+	for kind, status := range statusOf {
+		if status == pe.status {
+			return tenet.Kind(kind)
+		}
+	}
+	switch {
+	case pe.status == http.StatusUnauthorized:
+		return tenet.Denied
+	case pe.status >= http.StatusInternalServerError:
+		return tenet.Internal
+	}
+	return tenet.Invalid
+}
+
 // retryAfter is in whole seconds, at least one.
 func retryAfter(e *tenet.Error) string {
 	if e == nil || e.After <= time.Second {
@@ -89,7 +110,7 @@ func explained(resp any, err error) error {
 
 // writeProblem answers an error.
 func (a *API) writeProblem(w http.ResponseWriter, r *http.Request, err error) int {
-	p := Problem{RequestID: w.Header().Get(requestIDHeader)}
+	p := Problem{RequestID: w.Header().Get(trace.RequestHeader)}
 	var (
 		pe *problemError
 		te *tenet.Error

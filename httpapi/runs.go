@@ -8,6 +8,7 @@ import (
 
 	"github.com/tenet-memory/tenet"
 	"github.com/tenet-memory/tenet/memory"
+	"github.com/tenet-memory/tenet/trace"
 )
 
 type held struct {
@@ -140,13 +141,15 @@ func (a *API) runRoutes() {
 			return s.Claim(ctx, memory.Claiming{Key: r.Key, Step: b.Step, Payload: b.Payload, For: seconds(b.Seconds), Retry: b.Retry, Fence: b.Fence})
 		})
 	for _, end := range []struct {
-		id, summary string
-		settle      func(*memory.Session, context.Context, string, int, json.RawMessage) (tenet.Effect, error)
+		id      trace.Word
+		path    string
+		summary string
+		settle  func(*memory.Session, context.Context, string, int, json.RawMessage) (tenet.Effect, error)
 	}{
-		{"complete", "Record what the effect came to", (*memory.Session).Complete},
-		{"fail", "Record that the effect did not happen", (*memory.Session).Fail},
+		{"completeEffect", "/complete", "Record what the effect came to", (*memory.Session).Complete},
+		{"failEffect", "/fail", "Record that the effect did not happen", (*memory.Session).Fail},
 	} {
-		add(a, operation{id: end.id + "Effect", method: "POST", path: base + "/effects/{key}/" + end.id, who: hotPath, once: onceRequired, also: both, summary: end.summary},
+		add(a, operation{id: end.id, method: "POST", path: base + "/effects/{key}" + end.path, who: hotPath, once: onceRequired, also: both, summary: end.summary},
 			func(ctx context.Context, c call, r *settled) (tenet.Effect, error) {
 				s, err := a.mem.OpenSession(ctx, c.by, c.scope, tenet.SessionID(r.Session))
 				if err != nil {

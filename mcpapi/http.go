@@ -17,6 +17,7 @@ import (
 
 	"github.com/tenet-memory/tenet"
 	"github.com/tenet-memory/tenet/memory"
+	"github.com/tenet-memory/tenet/trace"
 )
 
 // callerInfo is where a request's caller rides in what the SDK passes on.
@@ -48,16 +49,19 @@ func (s *Server) Handler(prefix string) http.Handler {
 			return s.hosts
 		}
 		return s.agents
-	}, &mcp.StreamableHTTPOptions{Stateless: !s.cfg.Stateful, Logger: s.cfg.Log, SessionTimeout: time.Hour})
+	}, &mcp.StreamableHTTPOptions{Stateless: !s.cfg.Stateful, SessionTimeout: time.Hour})
 	// The SDK carries who called from here to the tools; who it is was found below.
 	inner := auth.RequireBearerToken(func(ctx context.Context, _ string, _ *http.Request) (*auth.TokenInfo, error) {
 		c := ctx.Value(callerKey{}).(*caller)
 		return &auth.TokenInfo{UserID: c.key.Tenant() + "\x00" + c.key.String() + "\x00" + c.scope.Key(), Extra: map[string]any{callerInfo: c}}, nil
 	}, &auth.RequireBearerTokenOptions{AllowMissingExpiration: true})(stream)
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	return trace.Requests(nil, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("X-Content-Type-Options", "nosniff")
+		trace.Current(r.Context()).Name("mcp")
 		c, err := s.admit(r, prefix)
 		if err != nil {
+			trace.Current(r.Context()).Failed(tenet.KindOf(err))
+			s.cfg.Log.InfoContext(r.Context(), "request", "operation", "mcp connect", "kind", tenet.KindOf(err).String())
 			s.refuse(w, err)
 			return
 		}
@@ -66,7 +70,7 @@ func (s *Server) Handler(prefix string) http.Handler {
 		r.Header.Set("Authorization", "Bearer admitted") // the key goes no further
 		r.Header.Del("X-API-Key")
 		inner.ServeHTTP(w, r)
-	})
+	}))
 }
 
 // errStranger is a request without a usable credential.

@@ -13,6 +13,7 @@ package mcpapi
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"time"
 
@@ -20,6 +21,7 @@ import (
 
 	"github.com/tenet-memory/tenet"
 	"github.com/tenet-memory/tenet/memory"
+	"github.com/tenet-memory/tenet/trace"
 )
 
 // Config is what the server is made of. Memory is required, Authenticate for
@@ -43,7 +45,9 @@ type Config struct {
 	// issuer are accepted. Default: none.
 	Metadata string
 	Version  string
-	Log      *slog.Logger // never memory text
+	// Log receives a line for each message: the method or the tool, never an
+	// argument. The SDK does not get it: it would log what a client sent.
+	Log *slog.Logger
 	// Options are further options of the SDK's server, and Add registers what the
 	// host wants to offer beside Tenet's tools.
 	Options mcp.ServerOptions
@@ -75,6 +79,7 @@ func New(c Config) (*Server, error) {
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
+	c.Log = slog.New(trace.Log(c.Log.Handler()))
 	s := &Server{cfg: c, mem: c.Memory}
 	var err error
 	if s.agents, err = s.protocol(nil, false); err != nil {
@@ -132,7 +137,6 @@ Nothing you propose is believed at once: it is judged after the turn, by whose w
 func (s *Server) protocol(fixed *caller, outcomes bool) (*mcp.Server, error) {
 	opts := s.cfg.Options
 	opts.Instructions = instructions
-	opts.Logger = s.cfg.Log
 	if opts.Capabilities == nil {
 		opts.Capabilities = &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}, Resources: &mcp.ResourceCapabilities{}, Prompts: &mcp.PromptCapabilities{}}
 	}
@@ -157,17 +161,63 @@ func (s *Server) protocol(fixed *caller, outcomes bool) (*mcp.Server, error) {
 	return srv, t.err
 }
 
-// guard is what every message passes: a defect in one call is that call's
+// operations names the messages that a client may send.
+var operations = map[string]trace.Word{
+	"initialize": "mcp initialize", "ping": "mcp ping", "tools/list": "mcp tools/list", "tools/call": "mcp tools/call",
+	"resources/list": "mcp resources/list", "resources/templates/list": "mcp resources/templates/list", "resources/read": "mcp resources/read",
+	"prompts/list": "mcp prompts/list", "prompts/get": "mcp prompts/get", "notifications/initialized": "mcp initialized",
+}
+
+// doing is what a message turned out to ask for, and of what kind its error was.
+type doing struct {
+	operation trace.Word
+	err       error
+}
+
+type doingKey struct{}
+
+// did says what a tool call came to: the protocol answers a failed one with a
+// result.
+func did(ctx context.Context, tool trace.Word, err error) {
+	var unknown unknownEntity
+	if errors.As(err, &unknown) {
+		err = tenet.Errorf(tenet.NotFound, "mcp", "no such entity")
+	}
+	if d, ok := ctx.Value(doingKey{}).(*doing); ok {
+		d.operation, d.err = "mcp "+tool, err
+	}
+}
+
+// guard is what every message passes: it is logged by its name; a defect in one call is that call's
 // error, because the SDK's goroutine would take the process down; and everything
 // cacheable is marked as one caller's, because the SDK's default is public and
 // identity memory never is.
 func (s *Server) guard(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (res mcp.Result, err error) {
+		if trace.Request(ctx) == "" { // over standard input and output
+			ctx = trace.Fresh(ctx)
+		}
+		d := &doing{operation: operations[method]}
+		if d.operation == "" {
+			d.operation = "mcp other"
+		}
+		start := time.Now()
+		ctx, span := trace.Begin(context.WithValue(ctx, doingKey{}, d), d.operation)
 		defer func() {
 			if p := recover(); p != nil {
-				s.cfg.Log.Error("panic", "operation", "mcp") // its text may hold content
+				s.cfg.Log.ErrorContext(ctx, "panic", "operation", string(d.operation)) // its text may hold content
 				res, err = nil, failed(tenet.Errorf(tenet.Internal, "mcp", "panic"))
 			}
+			if err != nil {
+				d.err = err
+			}
+			kind := ""
+			if d.err != nil {
+				kind = tenet.KindOf(d.err).String()
+			}
+			s.cfg.Log.InfoContext(ctx, "request", "operation", string(d.operation), "kind", kind, "ms", time.Since(start).Milliseconds())
+			span.Name(d.operation)
+			span.End(d.err)
 		}()
 		if res, err = next(ctx, method, req); err != nil {
 			return res, err

@@ -15,6 +15,7 @@ import (
 
 	"github.com/tenet-memory/tenet"
 	"github.com/tenet-memory/tenet/memory"
+	"github.com/tenet-memory/tenet/trace"
 )
 
 // tools registers Tenet's tools on one SDK server.
@@ -75,7 +76,7 @@ var common = bounds{
 
 // add registers a tool. The SDK's generic way is not used: its errors repeat
 // the argument that did not fit, which may be memory text.
-func add[In, Out any](t *tools, name, title, doc string, h hints, b bounds, do func(context.Context, *caller, *In) (answer[Out], error)) {
+func add[In, Out any](t *tools, name trace.Word, title, doc string, h hints, b bounds, do func(context.Context, *caller, *In) (answer[Out], error)) {
 	in, err := jsonschema.For[In](nil)
 	if err == nil {
 		err = bound(in, b)
@@ -91,27 +92,29 @@ func add[In, Out any](t *tools, name, title, doc string, h hints, b bounds, do f
 		check, err = newArguments(in)
 	}
 	if err != nil {
-		t.err = errors.Join(t.err, tenet.Errorf(tenet.Internal, "mcp", "the schema of %s: %v", name, err))
+		t.err = errors.Join(t.err, tenet.Errorf(tenet.Internal, "mcp", "the schema of %s: %v", string(name), err))
 		return
 	}
-	tool := &mcp.Tool{Name: name, Title: title, Description: doc, Annotations: h.annotations(title), InputSchema: in, OutputSchema: out}
+	tool := &mcp.Tool{Name: string(name), Title: title, Description: doc, Annotations: h.annotations(title), InputSchema: in, OutputSchema: out}
 	t.srv.AddTool(tool, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		var err error // of the call: the protocol answers it with a result
+		defer func() { did(ctx, name, err) }()
 		ctx, cancel := context.WithTimeout(ctx, t.cfg.Timeout)
 		defer cancel()
-		c, err := t.caller(req.Extra)
-		if err != nil {
+		var c *caller
+		if c, err = t.caller(req.Extra); err != nil {
 			return failure(err), nil
 		}
 		var arg In
-		if err := check.decode(req.Params.Arguments, &arg); err != nil {
+		if err = check.decode(req.Params.Arguments, &arg); err != nil {
 			return failure(err), nil
 		}
 		if r, ok := any(&arg).(repeatable); ok && r.once() != "" {
-			ctx = memory.WithCall(ctx, &memory.Call{Route: "mcp " + name, Key: r.once(), Fingerprint: fingerprint(name, c, &arg), KeepFor: t.cfg.OnceFor})
+			ctx = memory.WithCall(ctx, &memory.Call{Route: "mcp " + string(name), Key: r.once(), Fingerprint: fingerprint(string(name), c, &arg), KeepFor: t.cfg.OnceFor})
 		}
-		a, err := do(ctx, c, &arg)
-		if err != nil {
-			t.denied(ctx, c, name, err)
+		var a answer[Out]
+		if a, err = do(ctx, c, &arg); err != nil {
+			t.denied(ctx, c, string(name), err)
 			return failure(err), nil
 		}
 		return success(a)

@@ -6,6 +6,7 @@ import (
 	"github.com/tenet-memory/tenet"
 	"github.com/tenet-memory/tenet/model"
 	"github.com/tenet-memory/tenet/store"
+	"github.com/tenet-memory/tenet/trace"
 )
 
 // batchSessions is how many sessions may share one call of an extractor.
@@ -65,7 +66,11 @@ func (m *Memory) together(ctx context.Context, x model.BatchExtractor, l store.L
 		st := w.stretch()
 		sts, shown = append(sts, st), append(shown, st.Messages...)
 	}
-	all, err := x.ExtractBatch(ctx, sts)
+	ectx, span := trace.Start(ctx, "extract")
+	all, err := x.ExtractBatch(ectx, sts)
+	span.Count("tenet.messages", len(shown))
+	span.Count("tenet.sessions", len(sts))
+	span.End(err)
 	if err != nil || len(all) != len(ws) {
 		m.log.WarnContext(ctx, "a batch cannot be extracted: each session by itself", "kind", tenet.KindOf(err).String())
 		return

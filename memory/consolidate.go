@@ -14,6 +14,7 @@ import (
 	"github.com/tenet-memory/tenet/gate"
 	"github.com/tenet-memory/tenet/model"
 	"github.com/tenet-memory/tenet/store"
+	"github.com/tenet-memory/tenet/trace"
 )
 
 // Report says what one consolidation did: a verdict for every item.
@@ -31,7 +32,7 @@ const stretchSize = 200
 // ConsolidateOnce takes one due session through extraction and the gate. It
 // returns false when nothing is due. It is the unit of background work; Run is
 // a loop around it.
-func (m *Memory) ConsolidateOnce(ctx context.Context) (Report, bool, error) {
+func (m *Memory) ConsolidateOnce(ctx context.Context) (_ Report, more bool, err error) {
 	if err := m.durable("consolidate"); err != nil {
 		return Report{}, false, err
 	}
@@ -43,6 +44,8 @@ func (m *Memory) ConsolidateOnce(ctx context.Context) (Report, bool, error) {
 	if l == nil {
 		return m.orphans(ctx)
 	}
+	ctx, span := trace.Begin(ctx, "job consolidate")
+	defer func() { span.End(err) }()
 	if x, ok := m.extract.(model.BatchExtractor); ok {
 		m.together(ctx, x, *l)
 	}
@@ -102,6 +105,7 @@ func (m *Memory) Run(ctx context.Context, every time.Duration) error {
 	var swept time.Time
 	for {
 		for {
+			ctx := trace.Fresh(ctx)
 			_, more, err := m.ConsolidateOnce(ctx)
 			if err != nil && ctx.Err() == nil {
 				m.log.WarnContext(ctx, "consolidation failed", "kind", tenet.KindOf(err).String())
@@ -111,6 +115,7 @@ func (m *Memory) Run(ctx context.Context, every time.Duration) error {
 			}
 		}
 		for {
+			ctx := trace.Fresh(ctx)
 			n, err := m.EmbedOnce(ctx)
 			if err != nil && ctx.Err() == nil {
 				m.log.WarnContext(ctx, "embedding failed", "kind", tenet.KindOf(err).String())
@@ -121,15 +126,9 @@ func (m *Memory) Run(ctx context.Context, every time.Duration) error {
 		}
 		if now := time.Now(); now.Sub(swept) >= sweepEvery { // retention is not urgent, and a sweep takes the write lock
 			swept = now
-			switch s, err := m.Sweep(ctx); {
-			case err != nil && ctx.Err() == nil:
-				m.log.WarnContext(ctx, "sweep failed", "kind", tenet.KindOf(err).String())
-			case s.Frozen > 0:
-				m.log.InfoContext(ctx, "texts past their time stay because of legal holds", "texts", s.Frozen)
-			}
-			m.purge(ctx)
+			m.keepRetention(trace.Fresh(ctx))
 			for more := true; more && ctx.Err() == nil; {
-				var err error
+				ctx, err := trace.Fresh(ctx), error(nil)
 				if _, more, err = m.ForgetOnce(ctx); err != nil && ctx.Err() == nil {
 					m.log.WarnContext(ctx, "forgetting failed", "kind", tenet.KindOf(err).String())
 					break
@@ -142,6 +141,22 @@ func (m *Memory) Run(ctx context.Context, every time.Duration) error {
 		case <-tick.C:
 		}
 	}
+}
+
+// keepRetention sweeps and purges, and logs what no caller would see.
+func (m *Memory) keepRetention(ctx context.Context) {
+	ctx, span := trace.Begin(ctx, "job sweep")
+	s, err := m.Sweep(ctx)
+	defer func() { span.End(err) }()
+	span.Count("tenet.messages", s.Messages)
+	span.Count("tenet.texts", s.Texts)
+	switch {
+	case err != nil && ctx.Err() == nil:
+		m.log.WarnContext(ctx, "sweep failed", "kind", tenet.KindOf(err).String())
+	case s.Frozen > 0:
+		m.log.InfoContext(ctx, "texts past their time stay because of legal holds", "texts", s.Frozen)
+	}
+	m.purge(ctx)
 }
 
 // Swept says what a sweep removed.
@@ -216,10 +231,16 @@ func retryAfter(attempts int) time.Duration {
 // consolidate works a lease off. A crash between any two lines loses and
 // doubles nothing: the lease expires, staged candidates are found again, and
 // applying one twice is a replay.
-func (m *Memory) consolidate(ctx context.Context, l store.Lease, pause pause) (Report, error) {
-	r := Report{Scope: l.Session.Scope, Session: l.Session.ID}
+func (m *Memory) consolidate(ctx context.Context, l store.Lease, pause pause) (r Report, err error) {
+	ctx, span := trace.Start(ctx, "consolidate")
+	defer func() {
+		span.Count("tenet.messages", r.Messages)
+		span.Count("tenet.verdicts", len(r.Verdicts))
+		span.End(err)
+	}()
+	r = Report{Scope: l.Session.Scope, Session: l.Session.ID}
 	ack := store.Ack{Cursor: l.Session.Consolidated}
-	err := m.work(ctx, l, &r, &ack, pause)
+	err = m.work(ctx, l, &r, &ack, pause)
 	ack.Now = m.now()
 	r.Messages = int(ack.Cursor - l.Session.Consolidated) // positions are consecutive
 	if err == nil {
@@ -305,7 +326,11 @@ func (w window) stretch() model.Stretch {
 func (m *Memory) stage(ctx context.Context, w window, pause pause) error {
 	st := w.stretch()
 	began := time.Now()
-	cs, err := m.extract.Extract(ctx, st)
+	ectx, span := trace.Start(ctx, "extract")
+	cs, err := m.extract.Extract(ectx, st)
+	span.Count("tenet.messages", len(st.Messages))
+	span.Count("tenet.candidates", len(cs))
+	span.End(err)
 	if err != nil {
 		return err
 	}

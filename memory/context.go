@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/tenet-memory/tenet"
+	"github.com/tenet-memory/tenet/trace"
 )
 
 // Budget bounds a context. Tokens is for everything together.
@@ -63,7 +64,15 @@ const contextMessages = 200
 // always all there, whatever the query; an empty query means the last user
 // message. It returns an Invalid error, with the size needed, when the budget
 // is below the facts: they are never cut.
-func (s *Session) Context(ctx context.Context, query string, b Budget) (Window, error) {
+func (s *Session) Context(ctx context.Context, query string, b Budget) (w Window, err error) {
+	ctx, span := trace.Start(ctx, "assemble context")
+	defer func() {
+		span.Count("tenet.tokens.facts", w.Tokens.Facts)
+		span.Count("tenet.tokens.recalled", w.Tokens.Recalled)
+		span.Count("tenet.tokens.pending", w.Tokens.Pending)
+		span.Count("tenet.tokens.messages", w.Tokens.Messages)
+		span.End(err)
+	}()
 	s.counts.spoken.Store(time.Now().UnixNano())
 	orElse(&b.Tokens, 4000)
 	orElse(&b.Recall, 10)
@@ -80,7 +89,7 @@ func (s *Session) Context(ctx context.Context, query string, b Budget) (Window, 
 	if err != nil {
 		return Window{}, err
 	}
-	w := Window{Tokens: Tokens{Budget: b.Tokens}}
+	w = Window{Tokens: Tokens{Budget: b.Tokens}}
 	if s.reader != nil {
 		if w.Facts, err = s.Facts(ctx); err != nil {
 			return Window{}, err

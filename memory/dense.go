@@ -8,6 +8,7 @@ import (
 	"github.com/tenet-memory/tenet/model"
 	"github.com/tenet-memory/tenet/recall"
 	"github.com/tenet-memory/tenet/store"
+	"github.com/tenet-memory/tenet/trace"
 )
 
 // Codes of a recall that had to do without the embedder.
@@ -28,7 +29,9 @@ func (x *indexes) embed(ctx context.Context, query string) (recall.Vector, tenet
 	}
 	ctx, cancel := context.WithTimeout(ctx, x.patience)
 	defer cancel()
+	ctx, span := trace.Start(ctx, "embed")
 	vs, err := x.embedder.Embed(ctx, model.Query, query)
+	span.End(err)
 	if err != nil {
 		return recall.Vector{}, CodeEmbedderAway
 	}
@@ -87,7 +90,7 @@ func (x *indexes) place(ctx context.Context, scope tenet.Scope, si *scopeIndex, 
 // embedder's space their place, and returns how many. A new model starts from
 // nothing in its own space, while recall goes on by words. It is a unit of
 // background work, like ConsolidateOnce.
-func (m *Memory) EmbedOnce(ctx context.Context) (int, error) {
+func (m *Memory) EmbedOnce(ctx context.Context) (placed int, err error) {
 	e, vectors := m.cfg.Embedder, m.cfg.Vectors
 	if e == nil || vectors == nil {
 		return 0, nil
@@ -97,6 +100,11 @@ func (m *Memory) EmbedOnce(ctx context.Context) (int, error) {
 	if err != nil || len(rs) == 0 {
 		return 0, err
 	}
+	ctx, span := trace.Begin(ctx, "job embed")
+	defer func() {
+		span.Count("tenet.texts", len(rs))
+		span.End(err)
+	}()
 	vs, err := embedRecords(ctx, e, rs)
 	if err != nil {
 		return 0, err

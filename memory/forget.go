@@ -10,6 +10,7 @@ import (
 	"github.com/tenet-memory/tenet/gate"
 	"github.com/tenet-memory/tenet/recall"
 	"github.com/tenet-memory/tenet/store"
+	"github.com/tenet-memory/tenet/trace"
 )
 
 // Retained is one record as a sweep judged it.
@@ -121,7 +122,7 @@ func (m *Memory) Forget(ctx context.Context, by tenet.Principal, scope tenet.Sco
 
 // ForgetOnce sweeps one scope that was not swept for a day, and returns false
 // when there is none. It is a unit of background work, like ConsolidateOnce.
-func (m *Memory) ForgetOnce(ctx context.Context) (ForgetReport, bool, error) {
+func (m *Memory) ForgetOnce(ctx context.Context) (_ ForgetReport, more bool, err error) {
 	if m.ledger == nil || m.cfg.Retention == nil {
 		return ForgetReport{}, false, nil
 	}
@@ -129,6 +130,8 @@ func (m *Memory) ForgetOnce(ctx context.Context) (ForgetReport, bool, error) {
 	if err != nil || len(due) == 0 {
 		return ForgetReport{}, false, err
 	}
+	ctx, span := trace.Begin(ctx, "job forget")
+	defer func() { span.End(err) }()
 	rep, err := m.sweepScope(ctx, "retention", due[0], false)
 	return rep, true, err
 }

@@ -2,20 +2,27 @@ package memory_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	sdk "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 
 	"github.com/tenet-memory/tenet"
 	"github.com/tenet-memory/tenet/memory"
 	"github.com/tenet-memory/tenet/model"
 	"github.com/tenet-memory/tenet/store"
 	"github.com/tenet-memory/tenet/store/sqlite"
+	"github.com/tenet-memory/tenet/trace"
 )
 
 // moody fails while down is set, else it is Verbatim.
@@ -361,3 +368,56 @@ func TestTwoEnginesOverOneFileShareTheWork(t *testing.T) {
 }
 
 var begun = time.Now()
+
+// TestAJobsLinesSayOfWhichJobTheyAre: what a worker logs has an id, by which its
+// span is found, and no word of what it worked on.
+func TestAJobsLinesSayOfWhichJobTheyAre(t *testing.T) {
+	t.Parallel()
+	var logged lines
+	down := new(atomic.Bool)
+	down.Store(true)
+	out := tracetest.NewInMemoryExporter()
+	e := newEngine(t, backend{"sqlite", openSQLite}, func(c *memory.Config) {
+		c.Extractor, c.Log = moody{down}, slog.New(slog.NewJSONHandler(&logged, nil))
+	})
+	s := must[*memory.Session](t)(e.Session(t.Context(), e.app, e.sarah, "chat"))
+	must[[]tenet.Message](t)(s.Append(t.Context(), tenet.UserMessage("shellfish")))
+	e.advance(time.Hour)
+	ctx, stop := context.WithCancel(trace.With(t.Context(), sdk.NewTracerProvider(sdk.WithSyncer(out))))
+	done := make(chan error, 1)
+	go func() { done <- e.Run(ctx, time.Millisecond) }()
+	for logged.String() == "" && t.Context().Err() == nil {
+		time.Sleep(time.Millisecond)
+	}
+	stop()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	var l struct{ Msg, Kind, Request string }
+	first, _, _ := strings.Cut(logged.String(), "\n")
+	if err := json.Unmarshal([]byte(first), &l); err != nil || l.Msg != "consolidation failed" || l.Kind != "internal" || l.Request == "" {
+		t.Fatalf("%v: %s", err, first)
+	}
+	all := fmt.Sprintf("%+v", out.GetSpans())
+	if !strings.Contains(all, l.Request) || strings.Contains(all+logged.String(), "shellfish") || strings.Contains(all+logged.String(), "the model is away") {
+		t.Errorf("the job's span is not found by its line, or holds more: %s\n%s", first, all)
+	}
+}
+
+// lines is what was logged.
+type lines struct {
+	mu sync.Mutex
+	b  strings.Builder
+}
+
+func (l *lines) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *lines) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}

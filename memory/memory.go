@@ -24,6 +24,7 @@ import (
 	"github.com/tenet-memory/tenet/model"
 	"github.com/tenet-memory/tenet/recall"
 	"github.com/tenet-memory/tenet/store"
+	"github.com/tenet-memory/tenet/trace"
 )
 
 // Config is what an engine is made of. Ledger, Sessions and Gate are required;
@@ -204,6 +205,7 @@ func Open(_ context.Context, c Config) (*Memory, error) {
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
+	c.Log = slog.New(trace.Log(c.Log.Handler()))
 	if len(c.Secret) == 0 {
 		c.Secret = make([]byte, 32)
 		rand.Read(c.Secret)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/tenet-memory/tenet"
 	"github.com/tenet-memory/tenet/recall"
+	"github.com/tenet-memory/tenet/trace"
 )
 
 // Recalled is a note, episode or document found by meaning.
@@ -101,12 +102,17 @@ func (m *Memory) Recall(ctx context.Context, by tenet.Principal, query string, o
 // find asks each scope's own index and merges by quota: scores of different
 // scopes do not compare, so the narrowest gets half of the places, the others
 // share the rest, and what one leaves free flows back.
-func (x *indexes) find(ctx context.Context, scopes []tenet.Scope, query string, now time.Time, o RecallOptions) (Found, error) {
+func (x *indexes) find(ctx context.Context, scopes []tenet.Scope, query string, now time.Time, o RecallOptions) (out Found, err error) {
+	ctx, span := trace.Start(ctx, "recall")
+	defer func() {
+		span.Count("tenet.scopes", len(scopes))
+		span.Count("tenet.hits", len(out.Hits))
+		span.End(err)
+	}()
 	orElse(&o.K, 10)
 	q := recall.Query{
 		Text: query, K: o.K, Now: now, Location: o.Location, Within: o.Within, Dormant: o.Dormant, Diversity: o.Diversity, Explain: o.Explain,
 	}
-	var out Found
 	q.Vector, out.Degraded = x.embed(ctx, query)
 	lists := make([][]Recalled, len(scopes))
 	var keep func(*entry) bool

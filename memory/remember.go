@@ -10,6 +10,7 @@ import (
 	"github.com/tenet-memory/tenet"
 	"github.com/tenet-memory/tenet/gate"
 	"github.com/tenet-memory/tenet/store"
+	"github.com/tenet-memory/tenet/trace"
 )
 
 // Remember proposes a candidate and waits for its verdict: the synchronous way
@@ -123,7 +124,12 @@ func (m *Memory) recalledLabels(ctx context.Context, c tenet.Candidate) ([]tenet
 // the state it needs in any case, and has it judged again under its lock when
 // there is something there, so nothing is read twice and no writer can slip in
 // between.
-func (m *Memory) admit(ctx context.Context, cases []gate.Case) ([]store.Applied, error) {
+func (m *Memory) admit(ctx context.Context, cases []gate.Case) (applied []store.Applied, err error) {
+	ctx, span := trace.Start(ctx, "judge")
+	defer func() {
+		span.Count("tenet.candidates", len(cases))
+		span.End(err)
+	}()
 	if err := m.findSimilar(ctx, cases); err != nil {
 		return nil, err
 	}
@@ -135,7 +141,7 @@ func (m *Memory) admit(ctx context.Context, cases []gate.Case) ([]store.Applied,
 		}
 		ds[i] = d
 	}
-	applied, err := m.ledger.Apply(ctx, ds, func(i int, s gate.State) (gate.Decision, error) {
+	applied, err = m.ledger.Apply(ctx, ds, func(i int, s gate.State) (gate.Decision, error) {
 		k := cases[i]
 		k.State = s
 		return m.gate.Judge(k)
@@ -143,6 +149,7 @@ func (m *Memory) admit(ctx context.Context, cases []gate.Case) ([]store.Applied,
 	for _, a := range applied {
 		if !a.Replayed {
 			m.counts.verdict(cases[0].By.Tenant(), a.Verdict)
+			span.Verdict(a.Verdict)
 		}
 	}
 	return applied, err

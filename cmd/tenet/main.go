@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"os/signal"
 	"slices"
@@ -119,6 +120,7 @@ type app struct {
 	json   bool
 	set    settings
 	opened *engine
+	log    *slog.Logger // of a server; nil: what no caller would see is not said
 }
 
 // run is the whole program but for the process: tests call it.

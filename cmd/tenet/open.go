@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"log/slog"
 	"os"
 	"strings"
 	"time"
@@ -102,9 +103,9 @@ func (a *app) memory(may access) (*memory.Memory, error) {
 				return nil, tenet.Errorf(tenet.NotFound, "open", "there is no database at %s", a.set.store.path)
 			}
 		}
-		e, err = openSQLite(a.ctx, a.set, engineOptions{path: a.set.store.path, embedder: emb})
+		e, err = openSQLite(a.ctx, a.set, engineOptions{path: a.set.store.path, embedder: emb, log: a.log})
 	case "postgres":
-		e, err = openPostgres(a.ctx, a.set, emb)
+		e, err = openPostgres(a.ctx, a.set, emb, a.log)
 	default:
 		return nil, tenet.Errorf(tenet.Invalid, "config", "store: %s keeps sessions only: name it as sessions, beside a file or postgres://", a.set.store.scheme)
 	}
@@ -121,6 +122,7 @@ type engineOptions struct {
 	now      func() time.Time
 	secret   []byte
 	embedder model.Embedder
+	log      *slog.Logger
 }
 
 func openSQLite(ctx context.Context, s settings, o engineOptions) (*engine, error) {
@@ -136,7 +138,7 @@ func openSQLite(ctx context.Context, s settings, o engineOptions) (*engine, erro
 
 // openPostgres opens a database that other processes may share, so the key
 // that its texts are sealed with comes from the configuration.
-func openPostgres(ctx context.Context, s settings, emb model.Embedder) (*engine, error) {
+func openPostgres(ctx context.Context, s settings, emb model.Embedder, log *slog.Logger) (*engine, error) {
 	if len(s.masterKey) == 0 {
 		return nil, tenet.Errorf(tenet.Invalid, "config", "master_key: PostgreSQL needs one, 64 hexadecimal digits, the same for every process")
 	}
@@ -144,7 +146,7 @@ func openPostgres(ctx context.Context, s settings, emb model.Embedder) (*engine,
 	if err != nil {
 		return nil, err
 	}
-	return newEngine(ctx, s, db, engineOptions{secret: fenceSecret(s, ""), embedder: emb})
+	return newEngine(ctx, s, db, engineOptions{secret: fenceSecret(s, ""), embedder: emb, log: log})
 }
 
 // database stands behind both ports of an engine.
@@ -187,7 +189,7 @@ func newEngine(ctx context.Context, s settings, db database, o engineOptions) (*
 	}
 	e.Memory, err = memory.Open(ctx, memory.Config{
 		Ledger: db, Sessions: sessions, Gate: book.gate, Actions: book.actions, SessionsOnly: !s.durable, Secret: o.secret,
-		SessionTTL: s.sessionTTL, EpisodeRetention: s.retention, Debounce: s.debounce, Lease: s.lease,
+		Log: o.log, SessionTTL: s.sessionTTL, EpisodeRetention: s.retention, Debounce: s.debounce, Lease: s.lease,
 		ErasureKey: erasureKey(db), Erasures: journalOf(s, o.path), Screen: screen, Wish: wish, Now: o.now, Embedder: o.embedder, Extractor: extractorOf(s.extractor, s.values, store.ReadOnly(db), o.now),
 	})
 	if err == nil && s.durable {

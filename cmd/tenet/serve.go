@@ -16,6 +16,7 @@ import (
 	"github.com/tenet-memory/tenet/console"
 	"github.com/tenet-memory/tenet/httpapi"
 	"github.com/tenet-memory/tenet/memory"
+	"github.com/tenet-memory/tenet/trace"
 )
 
 // serveCmd runs the HTTP server. It drains on an interrupt: what has begun is
@@ -37,6 +38,17 @@ func (c serveCmd) Run(a *app) error {
 	if a.set.source["debounce"] == "default" {
 		a.set.debounce = serverDebounce
 	}
+	level := slog.LevelInfo
+	if c.Quiet {
+		level = slog.LevelWarn
+	}
+	log := slog.New(trace.Log(slog.NewJSONHandler(a.err, &slog.HandlerOptions{Level: level})))
+	spans, flush, err := a.tracing(log)
+	if err != nil {
+		return err
+	}
+	defer flush()
+	a.log = log
 	mem, err := a.memory(writes)
 	if err != nil {
 		return err
@@ -50,10 +62,6 @@ func (c serveCmd) Run(a *app) error {
 		return err
 	}
 	auth := a.set.limits.Around(issuer.authenticator(keys, a.set.values["oidc_audience"]))
-	log := slog.New(slog.NewJSONHandler(a.err, nil))
-	if c.Quiet {
-		log = slog.New(slog.NewJSONHandler(a.err, &slog.HandlerOptions{Level: slog.LevelWarn}))
-	}
 	stop, err := a.watch(mem, log)
 	if err != nil {
 		return err
@@ -91,7 +99,7 @@ func (c serveCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	srv.Handler = besideConsole(con, srv.Handler)
+	srv.Handler = trace.Requests(spans, besideConsole(con, srv.Handler))
 	ln, err := net.Listen("tcp", a.set.values["listen"])
 	if err != nil {
 		return tenet.Errorf(tenet.Unavailable, "serve", "cannot listen on %s: %s", a.set.values["listen"], listenReason(err))
@@ -102,7 +110,7 @@ func (c serveCmd) Run(a *app) error {
 	}
 	a.printf("tenet serves http://%s (OpenAPI: /openapi.json); stop with an interrupt\n", ln.Addr())
 	go con.Watch(a.ctx, sampleEvery)
-	return c.serve(a.ctx, srv, mem, ln, log)
+	return c.serve(trace.With(a.ctx, spans), srv, mem, ln, log)
 }
 
 // sampleEvery is how often the console reads the counters for its charts.
@@ -115,6 +123,7 @@ func besideConsole(con, api http.Handler) http.Handler {
 		case r.URL.Path == "/console":
 			http.Redirect(w, r, "/console/", http.StatusSeeOther)
 		case strings.HasPrefix(r.URL.Path, "/console/"):
+			trace.Current(r.Context()).Name("console")
 			con.ServeHTTP(w, r)
 		default:
 			api.ServeHTTP(w, r)

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -10,7 +11,22 @@ import (
 
 	"github.com/tenet-memory/tenet"
 	"github.com/tenet-memory/tenet/store"
+	"github.com/tenet-memory/tenet/trace"
 )
+
+// system is what spans call this store.
+const system = "postgresql"
+
+// spent ends a span. No row is an answer.
+func spent(span trace.Span, err error) {
+	if !span.On() {
+		return
+	}
+	if errors.Is(err, pgx.ErrNoRows) {
+		err = nil
+	}
+	span.End(failure("query", err))
+}
 
 // The roles of schema/guard.sql.
 const (
@@ -61,7 +77,10 @@ func (c conn) settings() statement {
 }
 
 // send runs statements in one round trip; the last may be a query.
-func send(ctx context.Context, on *pgxpool.Conn, ss []statement) error {
+func send(ctx context.Context, on *pgxpool.Conn, ss []statement) (err error) {
+	ctx, span := trace.Query(ctx, system, ss[len(ss)-1].query)
+	span.Count("tenet.statements", len(ss))
+	defer func() { spent(span, err) }()
 	var b pgx.Batch
 	for _, s := range ss {
 		b.Queue(s.query, s.args...)
@@ -295,6 +314,8 @@ func (c conn) transact(ctx context.Context, begin string, f func(conn) error) er
 // try runs one transaction. again says that nothing was written and that
 // another try may do better.
 func (c conn) try(ctx context.Context, begin string, f func(conn) error) (again bool, err error) {
+	ctx, span := trace.Ask(ctx, system, "transaction")
+	defer func() { spent(span, err) }()
 	on, err := c.db.pool.Acquire(ctx)
 	if err != nil {
 		return lost(err), err

@@ -15,7 +15,11 @@ import (
 
 	"github.com/tenet-memory/tenet"
 	"github.com/tenet-memory/tenet/store"
+	"github.com/tenet-memory/tenet/trace"
 )
+
+// system is what spans call this store.
+const system = "redis"
 
 //go:embed lua/*.lua
 var sources embed.FS
@@ -44,7 +48,7 @@ func loadScripts() map[string]*redis.Script {
 
 // run runs one script in a shard. A context that ended is an error even if the
 // script would have been quick.
-func (db *DB) run(ctx context.Context, op, name, tag string, args ...any) (reply, error) {
+func (db *DB) run(ctx context.Context, op string, name trace.Word, tag string, args ...any) (_ reply, err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, failure(op, err)
 	}
@@ -54,9 +58,11 @@ func (db *DB) run(ctx context.Context, op, name, tag string, args ...any) (reply
 	var met store.Reached
 	defer func() { db.circuit.Leave(met) }()
 	caller := ctx
+	ctx, span := trace.Ask(ctx, system, name)
+	defer func() { span.End(err) }()
 	ctx, cancel := context.WithTimeout(ctx, db.timeout)
 	defer cancel()
-	r, err := db.scripts[name].Run(ctx, db.client, []string{tag}, args...).Slice()
+	r, err := db.scripts[string(name)].Run(ctx, db.client, []string{tag}, args...).Slice()
 	met = reached(caller, err)
 	if err != nil {
 		return nil, failure(op, err)

@@ -6,16 +6,18 @@ import (
 
 	"github.com/tenet-memory/tenet"
 	"github.com/tenet-memory/tenet/store"
+	"github.com/tenet-memory/tenet/trace"
 )
 
 // writing is one call of a script that writes in a scope.
 type writing struct {
-	op, script string
-	place      place
-	s          string // the session's token, or the thread's
-	what       string // for NotFound
-	enter      bool   // makes the subject
-	args       func(subject) []any
+	op     string
+	script trace.Word
+	place  place
+	s      string // the session's token, or the thread's
+	what   string // for NotFound
+	enter  bool   // makes the subject
+	args   func(subject) []any
 	// result, of a mutation that its caller may have asked to happen once, is
 	// what it returned. nil: it cannot be asked to.
 	result func(subject, reply) (any, error)

@@ -12,12 +12,13 @@ import (
 	"github.com/tenet-memory/tenet"
 	"github.com/tenet-memory/tenet/store"
 	"github.com/tenet-memory/tenet/store/column"
+	"github.com/tenet-memory/tenet/trace"
 )
 
 // each runs one script in every shard, in one trip to each server. A shard
 // that is away does not stop the others: its error is returned beside what they
 // answered.
-func (db *DB) each(ctx context.Context, op, name string, args ...any) ([]reply, error) {
+func (db *DB) each(ctx context.Context, op string, name trace.Word, args ...any) (_ []reply, err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, failure(op, err)
 	}
@@ -27,11 +28,13 @@ func (db *DB) each(ctx context.Context, op, name string, args ...any) ([]reply, 
 	var met store.Reached
 	defer func() { db.circuit.Leave(met) }()
 	caller := ctx
+	ctx, span := trace.Ask(ctx, system, name)
+	defer func() { span.End(err) }()
 	ctx, cancel := context.WithTimeout(ctx, db.timeout)
 	defer cancel()
 	out := make([]reply, len(db.shards))
 	var first error
-	script := db.scripts[name]
+	script := db.scripts[string(name)]
 	for again := true; again; {
 		again = false
 		cmds := make([]*redis.Cmd, len(db.shards))

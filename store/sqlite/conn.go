@@ -3,8 +3,25 @@ package sqlite
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"sync"
+
+	"github.com/tenet-memory/tenet/trace"
 )
+
+// system is what spans call this store.
+const system = "sqlite"
+
+// ended ends a query's span. No row is an answer.
+func ended(span trace.Span, err error) {
+	if !span.On() {
+		return
+	}
+	if errors.Is(err, sql.ErrNoRows) {
+		err = nil
+	}
+	span.End(failure("query", err))
+}
 
 // conn runs statements, each prepared once: on the pool, or in a transaction
 // when tx is set.
@@ -111,10 +128,12 @@ func (c conn) query(ctx, during context.Context, query string, args ...any) (rs 
 // row reads one row into dest; none is sql.ErrNoRows. It is not interrupted
 // once it runs: a point look-up is shorter than the two goroutines that
 // database/sql and the driver start to watch a context.
-func (c conn) row(ctx context.Context, query string, args []any, dest ...any) error {
+func (c conn) row(ctx context.Context, query string, args []any, dest ...any) (err error) {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
+	ctx, span := trace.Query(ctx, system, query)
+	defer func() { ended(span, err) }()
 	rs, err := c.query(ctx, context.WithoutCancel(ctx), query, args...)
 	if err != nil {
 		return err
@@ -133,7 +152,9 @@ func (c conn) row(ctx context.Context, query string, args []any, dest ...any) er
 }
 
 // each calls f on every row.
-func (c conn) each(ctx context.Context, query string, args []any, f func(*sql.Rows) error) error {
+func (c conn) each(ctx context.Context, query string, args []any, f func(*sql.Rows) error) (err error) {
+	ctx, span := trace.Query(ctx, system, query)
+	defer func() { ended(span, err) }()
 	rs, err := c.rows(ctx, query, args...)
 	if err != nil {
 		return err

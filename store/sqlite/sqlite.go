@@ -24,6 +24,7 @@ import (
 
 	"github.com/tenet-memory/tenet"
 	"github.com/tenet-memory/tenet/store"
+	"github.com/tenet-memory/tenet/trace"
 )
 
 var (
@@ -169,10 +170,12 @@ func (db *DB) Close() error {
 
 // write runs a write function; see writer.do. A file that was opened for
 // reading is Unavailable.
-func (db *DB) write(ctx context.Context, op string, run func(conn) error) error {
+func (db *DB) write(ctx context.Context, op string, run func(conn) error) (err error) {
 	if db.w == nil {
 		return tenet.Errorf(tenet.Unavailable, op, "the database file is read-only")
 	}
+	ctx, span := trace.Ask(ctx, system, "transaction") // waiting for its turn is part of it
+	defer func() { span.End(err) }()
 	if err := db.w.do(ctx, run); err != nil {
 		return failure(op, err)
 	}
