@@ -191,7 +191,7 @@ type walk struct {
 }
 
 func (w *walk) read(ctx context.Context) error {
-	const page = 500
+	const page = 1000
 	for after := tenet.RecordID(""); ; {
 		rs, err := w.o.m.cfg.Governor.Records(ctx, w.o.scope, after, page)
 		if err != nil {

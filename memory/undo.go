@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/tenet-memory/tenet"
 	"github.com/tenet-memory/tenet/gate"
@@ -128,10 +129,24 @@ func (w *walk) touch(p, q gate.Piece) bool {
 // readEnds finds the records that were ended or retracted, and whether on the
 // source's word. The ledger stamps each entry later than
 // all before it, and a record with its entry's time: so the time that a record
-// was closed at names the decision that closed it.
+// was closed at names the decision that closed it, and no entry before the first
+// such time is looked at.
 func (w *walk) readEnds(ctx context.Context) error {
+	var first time.Time
+	for _, r := range w.all {
+		if mayBeTakenBack(r) && (first.IsZero() || r.Known.To.Before(first)) {
+			first = r.Known.To
+		}
+	}
+	if first.IsZero() {
+		return nil
+	}
+	from, err := w.entryAt(ctx, first)
+	if err != nil {
+		return err
+	}
 	const page = 500
-	for from := uint64(1); ; from += page {
+	for ; ; from += page {
 		es, err := w.o.m.ledger.Audit(ctx, w.o.scope, from, page)
 		if err != nil {
 			return err
@@ -144,17 +159,38 @@ func (w *walk) readEnds(ctx context.Context) error {
 		}
 	}
 	for _, r := range w.all {
-		if r.Known.Open() {
+		if !mayBeTakenBack(r) {
 			continue
 		}
 		if e := w.entries[r.Known.To.UnixMicro()]; takesBack(e) {
-			var err error
 			if w.undone[r.ID], err = w.onItsWord(ctx, e, r); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
+}
+
+// mayBeTakenBack reports whether what closed a record may have ended or
+// retracted it: what took its place did not.
+func mayBeTakenBack(r tenet.Record) bool {
+	return r.Closed == tenet.ClosedEnded || r.Closed == tenet.ClosedRetracted || r.Closed == tenet.ClosedSplit
+}
+
+// entryAt is the first entry of the chain that is not before a time.
+func (w *walk) entryAt(ctx context.Context, at time.Time) (uint64, error) {
+	h, err := w.o.m.ledger.Head(ctx, w.o.scope)
+	lo, hi := uint64(1), h.Audit+1
+	for err == nil && lo < hi {
+		mid := lo + (hi-lo)/2
+		var es []tenet.AuditEntry
+		if es, err = w.o.m.ledger.Audit(ctx, w.o.scope, mid, 1); err == nil && len(es) > 0 && es[0].At.Before(at) {
+			lo = mid + 1
+		} else {
+			hi = mid
+		}
+	}
+	return lo, err
 }
 
 // takesBack reports whether an entry ended or retracted what it closed.

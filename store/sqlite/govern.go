@@ -68,7 +68,7 @@ func (db *DB) Records(ctx context.Context, scope tenet.Scope, after tenet.Record
 			return nil, failure(op, err)
 		}
 	}
-	rs, err := subject{scope: scope}.records(ctx, db.r, `WHERE scope = ? AND rowid > ? ORDER BY rowid LIMIT ?`, p.id, row, limit)
+	rs, err := subject{scope: scope}.records(ctx, db.r, `WHERE rowid IN (SELECT rowid FROM records WHERE scope = ? AND rowid > ? ORDER BY rowid LIMIT ?) ORDER BY rowid`, p.id, row, limit)
 	if err != nil {
 		return nil, failure(op, err)
 	}
