@@ -74,7 +74,7 @@ package)
 	(cd clients/typescript && npm pack --silent --pack-destination dist && ls dist/*.tgz)
 	;;
 generate)
-	TENET_GENERATE=1 go test -count=1 -run TestClientsAreMadeFromThisAPI .
+	TENET_GENERATE=1 go test -count=1 -run 'TestClientsAreMadeFromThisAPI|TestTheReferenceIsOfThisAPI' .
 	;;
 upstream)
 	[ -d "${TENET_UPSTREAM:-}" ] || fail "TENET_UPSTREAM is no folder of checkouts"
