@@ -50,6 +50,11 @@ func TestTheTestsThatDocumentsNameExist(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		for i, fence := range regexp.MustCompile("(?m)^```.*$").FindAllString(string(text), -1) {
+			if i%2 == 0 && fence == "```" {
+				t.Errorf("%s: the %dth fenced block does not say what it is: what runs them (cmd/tenet) has to know", page, i/2+1)
+			}
+		}
 		for _, name := range regexp.MustCompile(`\bTest[A-Z]\w+`).FindAllString(string(text), -1) {
 			named++
 			if !have[name] && !prefixes(have, name) {
