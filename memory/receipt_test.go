@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/tenet-memory/tenet"
 	"github.com/tenet-memory/tenet/gate"
@@ -42,12 +43,17 @@ func TestAWindowKeepsTheScoresOfItsMoment(t *testing.T) {
 		for i := range 20 { // the same words weigh less now, and another text fits better
 			note(fmt.Sprintf("The kayak club of lake number %d meets on day %d.", i, i))
 		}
+		e.advance(time.Minute)
+		note("Swims in the lake on Sundays.") // somebody agrees, and had not then
+		if r := must[tenet.Record](t)(e.ledger.Record(ctx, e.sarah, lake)); len(r.Origins) != 2 {
+			t.Fatalf("nobody agreed: %+v", r)
+		}
 		op := must[*memory.Operator](t)(e.Operator(e.op, e.sarah))
 		stood := func() []memory.StoodItem {
 			return must[memory.Stood](t)(op.Stood(ctx, "chat", then[0].ID)).Items
 		}
-		if is := stood(); len(is) != 2 || *is[0].Score != scores[0] || *is[1].Score != scores[1] {
-			t.Errorf("the window's scores are not those of its moment: %+v, were %+v", is, scores)
+		if is := stood(); len(is) != 2 || *is[0].Score != scores[0] || *is[1].Score != scores[1] || is[1].ID != lake || len(is[1].Record.Origins) != 1 {
+			t.Errorf("the window's scores and origins are not those of its moment: %+v, were %+v", is, scores)
 		}
 		if _, ok := e.ledger.(store.Eraser); !ok {
 			return // the oracle

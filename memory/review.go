@@ -75,8 +75,8 @@ type Stood struct {
 	// Query is the user's last message before it: what a context recalls by
 	// when its caller does not say.
 	Query string
-	// Items are the records of the receipt as they were then: records never
-	// change, so label, text and origins are those of that moment.
+	// Items are the records of the receipt as they were then: a record's words,
+	// label and times never change, and its origins are those that it had.
 	Items []StoodItem
 	// Since are facts that hold now and were not in the window.
 	Since []Fact
@@ -130,6 +130,9 @@ func (o *Operator) Stood(ctx context.Context, id tenet.SessionID, receipt string
 			out.Items = append(out.Items, it)
 		}
 	}
+	if err := o.originsThen(ctx, reads, out); err != nil {
+		return Stood{}, err
+	}
 	now, err := o.m.Facts(ctx, o.by, tenet.AsOf{}, reads...)
 	for _, f := range now {
 		if !slices.Contains(out.Receipt.Facts, f.ID) {
@@ -137,6 +140,34 @@ func (o *Operator) Stood(ctx context.Context, id tenet.SessionID, receipt string
 		}
 	}
 	return out, err
+}
+
+// originsThen takes out of a window's records who agreed with them later.
+func (o *Operator) originsThen(ctx context.Context, reads []tenet.Scope, st Stood) error {
+	if o.m.cfg.Governor == nil {
+		return nil
+	}
+	for _, s := range reads {
+		var ids []tenet.RecordID
+		for _, it := range st.Items {
+			if it.Record.Scope == s {
+				ids = append(ids, it.ID)
+			}
+		}
+		if len(ids) == 0 {
+			continue
+		}
+		then, err := o.m.cfg.Governor.OriginsAt(ctx, s, ids, st.Receipt.At)
+		if err != nil {
+			return err
+		}
+		for i := range st.Items {
+			if it := &st.Items[i]; it.Record.Scope == s {
+				it.Record.Origins = then[it.ID]
+			}
+		}
+	}
+	return nil
 }
 
 // askedBefore is the user's last message at a time, looked for among the

@@ -18,6 +18,10 @@ type Governor interface {
 	// order in which they were written, after the given one (empty: from the
 	// first), at most limit.
 	Records(ctx context.Context, scope tenet.Scope, after tenet.RecordID, limit int) ([]tenet.Record, error)
+	// OriginsAt returns the origins that each of the named records of the scope
+	// had at a time: those it was written with, and those that had agreed by
+	// then. Records that are not there are left out.
+	OriginsAt(ctx context.Context, scope tenet.Scope, ids []tenet.RecordID, at time.Time) (map[tenet.RecordID][]tenet.Origin, error)
 	// Heads returns where the chains of all scopes stand, in order of Chain
 	// after the given one (empty: from the first), at most limit. A chain is
 	// named by a random surrogate, which says nothing about whose it is.

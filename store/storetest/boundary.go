@@ -22,6 +22,7 @@ var boundaryClauses = []clause{
 	{"WhatWasRetractedComesBackWithItsStageOrNotAtAll", retractedComesBack},
 	{"AQuestionTakesOnePlace", aQuestionTakesOnePlace},
 	{"GovernorSeesEveryRecordAndHead", governorSees},
+	{"OriginsAreThoseOfTheTime", originsAreThoseOfTheTime},
 }
 
 const nuts = "She is allergic to nuts."
@@ -319,6 +320,47 @@ func aQuestionTakesOnePlace(t testing.TB, b Backend) {
 	_, err = r.g.AskFirst(r.agent, r.scope, "a", "ask/1", r.now)
 	wantKind(t, "an agent", err, tenet.Denied)
 	r.verified()
+}
+
+// originsAreThoseOfTheTime: who agreed later had not said it then.
+func originsAreThoseOfTheTime(t testing.TB, b Backend) {
+	r := newRig(t, b, nil)
+	began := r.now
+	say := func(text, session string) gate.Case {
+		c := r.note(text)
+		m := tenet.Message{ID: tenet.MessageID("m-" + session), Session: tenet.SessionID(session), Role: tenet.RoleUser, Label: tenet.LabelUserStated, RecordedBy: "app:test", Text: text, SaidAt: began, RecordedAt: began}
+		c.Candidate.Quote, c.Candidate.Cites, c.Evidence = "", []tenet.MessageID{m.ID}, []tenet.Message{m}
+		return c
+	}
+	first := r.keep(say("Prefers email contact", "one"))
+	id := first.Verdict.Record
+	written := r.record(id).Origins
+	r.now = r.now.Add(time.Hour)
+	second := r.keep(say("Prefers email contact", "two"))
+	both := r.record(id).Origins
+	r.now = r.now.Add(time.Hour)
+	r.keep(say("Prefers email contact", "two")) // who has said it says it again
+	r.now = r.now.Add(time.Hour)
+	r.keep(say("Prefers email contact", "three"))
+	if all := r.record(id).Origins; second.Verdict.Outcome != tenet.Corroborated || len(written) != 1 || len(both) != 2 || len(all) != 3 {
+		t.Fatalf("nobody agreed: %d, %d, %d origins", len(written), len(both), len(all))
+	}
+	other := r.keep(r.note("Owns a kayak")).Verdict.Record
+	at := func(when time.Time) map[tenet.RecordID][]tenet.Origin {
+		t.Helper()
+		got, err := governor(t, r.l).OriginsAt(ctx, r.scope, []tenet.RecordID{id, "nothing", other}, when)
+		must(t, err)
+		return got
+	}
+	alone := r.record(other).Origins
+	same(t, "before it was known", at(first.Entry.At.Add(-time.Hour))[id], written)
+	same(t, "at first", at(first.Entry.At), map[tenet.RecordID][]tenet.Origin{id: written, other: alone})
+	same(t, "as the second agreed", at(second.Entry.At)[id], both)
+	same(t, "just before", at(second.Entry.At.Add(-time.Microsecond))[id], written)
+	same(t, "now", at(r.now.Add(time.Hour)), map[tenet.RecordID][]tenet.Origin{id: r.record(id).Origins, other: alone})
+	none, err := governor(t, r.l).OriginsAt(ctx, mustScope(t, "acme", tenet.User("nobody")), []tenet.RecordID{id}, r.now)
+	must(t, err)
+	same(t, "of another scope", len(none), 0)
 }
 
 func governorSees(t testing.TB, b Backend) {

@@ -165,6 +165,32 @@ func (s *space) name() string {
 	return strconv.FormatUint(uint64(s.key[0])<<32|uint64(s.key[1])<<24|uint64(s.key[2])<<16|uint64(s.key[3])<<8|uint64(s.key[4]), 16)
 }
 
+// OriginsAt implements store.Governor.
+func (o *Oracle) OriginsAt(ctx context.Context, scope tenet.Scope, ids []tenet.RecordID, at time.Time) (map[tenet.RecordID][]tenet.Origin, error) {
+	s, err := o.enter(ctx, "origins", scope)
+	defer o.mu.Unlock()
+	if err != nil {
+		return nil, err
+	}
+	out := map[tenet.RecordID][]tenet.Origin{}
+	for _, id := range ids {
+		r := s.find(id)
+		if r == nil {
+			continue
+		}
+		said := slices.Clone(r.Origins)
+		for _, a := range s.agreed {
+			for _, x := range a.Origins {
+				if a.Record == id && !s.chain[a.in-1].At.After(at) && !slices.Contains(said, x) {
+					said = append(said, x)
+				}
+			}
+		}
+		out[id] = said
+	}
+	return out, nil
+}
+
 // ChainName implements store.Governor.
 func (o *Oracle) ChainName(ctx context.Context, scope tenet.Scope) (string, error) {
 	s, err := o.enter(ctx, "chain", scope)
