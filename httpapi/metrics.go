@@ -12,6 +12,7 @@ import (
 
 	"github.com/tenet-memory/tenet"
 	"github.com/tenet-memory/tenet/memory"
+	"github.com/tenet-memory/tenet/trace"
 )
 
 // metrics are the instruments. Labels are operations, statuses, outcomes and
@@ -19,6 +20,7 @@ import (
 type metrics struct {
 	registry  *prometheus.Registry
 	requests  *prometheus.HistogramVec
+	messages  *prometheus.HistogramVec
 	strangers prometheus.Counter
 }
 
@@ -29,11 +31,15 @@ func newMetrics(m *memory.Memory) *metrics {
 			Name: "tenet_http_request_seconds", Help: "Requests by operation and status.",
 			Buckets: []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, 1, 5, 30},
 		}, []string{"operation", "status"}),
+		messages: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "tenet_mcp_request_seconds", Help: "Messages of MCP by tool or method and kind of error; none: it went well.",
+			Buckets: []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, 1, 5, 30},
+		}, []string{"operation", "kind"}),
 		strangers: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "tenet_unauthenticated_total", Help: "Requests with a key that is not known.",
 		}),
 	}
-	out.registry.MustRegister(out.requests, out.strangers, engine{m}, collectors.NewGoCollector(),
+	out.registry.MustRegister(out.requests, out.messages, out.strangers, engine{m}, collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return out
 }
@@ -43,6 +49,12 @@ func (m *metrics) request(id string, status int, took time.Duration) {
 		status = http.StatusOK
 	}
 	m.requests.WithLabelValues(id, strconv.Itoa(status)).Observe(took.Seconds())
+}
+
+// ObserveMCP counts a message of MCP, which is served beside this API, among its
+// metrics: mcpapi.Config.Observe.
+func (a *API) ObserveMCP(operation trace.Word, kind tenet.Kind, took time.Duration) {
+	a.metrics.messages.WithLabelValues(string(operation), kind.String()).Observe(took.Seconds())
 }
 
 func (m *metrics) handler() http.Handler {
@@ -60,6 +72,8 @@ var (
 	creditedDesc = prometheus.NewDesc("tenet_recalls_credited_total", "Recalls of which an item was reported a success later, of the newest 4096.", nil, nil)
 	agreedDesc   = prometheus.NewDesc("tenet_corroborations_total", "Statements that agreed with a record that was there.", nil, nil)
 	windowsDesc  = prometheus.NewDesc("tenet_extracted_windows_total", "Windows of a conversation that were extracted, by whether they gave a fact or a note.", []string{"yield"}, nil)
+	contextsDesc = prometheus.NewDesc("tenet_contexts_total", "Contexts that were assembled.", nil, nil)
+	tokensDesc   = prometheus.NewDesc("tenet_context_tokens_total", "Tokens of the contexts that were assembled, by part: facts, recalled, pending, messages.", []string{"part"}, nil)
 	failuresDesc = prometheus.NewDesc("tenet_consolidation_failures_total", "Attempts to consolidate a session that failed.", nil, nil)
 	givenUpDesc  = prometheus.NewDesc("tenet_consolidation_given_up_total", "Sessions that were given up after the last attempt.", nil, nil)
 	visibleDesc  = prometheus.NewDesc("tenet_write_to_visible_seconds", "From a message's record to its turn in durable memory.", nil, nil)
@@ -72,7 +86,7 @@ var (
 // Describe implements prometheus.Collector.
 func (engine) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{verdictsDesc, supersDesc, recallsDesc, deniedDesc, lagDesc, creditedDesc, agreedDesc, windowsDesc,
-		failuresDesc, givenUpDesc, visibleDesc, queueDesc, failingDesc, ageDesc} {
+		failuresDesc, givenUpDesc, visibleDesc, queueDesc, failingDesc, ageDesc, contextsDesc, tokensDesc} {
 		ch <- d
 	}
 }
@@ -99,6 +113,13 @@ func (e engine) Collect(ch chan<- prometheus.Metric) {
 	count(recallsDesc, c.Recalls-c.Served, "false")
 	count(creditedDesc, c.Credited)
 	count(deniedDesc, c.Denied)
+	count(contextsDesc, c.Windows)
+	for _, part := range []struct {
+		name string
+		n    int
+	}{{"facts", c.Tokens.Facts}, {"recalled", c.Tokens.Recalled}, {"pending", c.Tokens.Pending}, {"messages", c.Tokens.Messages}} {
+		count(tokensDesc, uint64(part.n), part.name)
+	}
 	p := c.Pipeline
 	count(windowsDesc, p.Stretches-p.Barren, "some")
 	count(windowsDesc, p.Barren, "none")

@@ -48,6 +48,8 @@ type Config struct {
 	// Log receives a line for each message: the method or the tool, never an
 	// argument. The SDK does not get it: it would log what a client sent.
 	Log *slog.Logger
+	// Observe is told of each message, for metrics. Default: nobody is.
+	Observe func(operation trace.Word, kind tenet.Kind, took time.Duration)
 	// Options are further options of the SDK's server, and Add registers what the
 	// host wants to offer beside Tenet's tools.
 	Options mcp.ServerOptions
@@ -80,6 +82,9 @@ func New(c Config) (*Server, error) {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
 	c.Log = slog.New(trace.Log(c.Log.Handler()))
+	if c.Observe == nil {
+		c.Observe = func(trace.Word, tenet.Kind, time.Duration) {}
+	}
 	s := &Server{cfg: c, mem: c.Memory}
 	var err error
 	if s.agents, err = s.protocol(nil, false); err != nil {
@@ -211,11 +216,12 @@ func (s *Server) guard(next mcp.MethodHandler) mcp.MethodHandler {
 			if err != nil {
 				d.err = err
 			}
-			kind := ""
+			kind, word, took := tenet.KindOf(d.err), "", time.Since(start)
 			if d.err != nil {
-				kind = tenet.KindOf(d.err).String()
+				word = kind.String()
 			}
-			s.cfg.Log.InfoContext(ctx, "request", "operation", string(d.operation), "kind", kind, "ms", time.Since(start).Milliseconds())
+			s.cfg.Log.InfoContext(ctx, "request", "operation", string(d.operation), "kind", word, "ms", took.Milliseconds())
+			s.cfg.Observe(d.operation, kind, took)
 			span.Name(d.operation)
 			span.End(d.err)
 		}()

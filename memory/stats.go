@@ -23,6 +23,8 @@ type counts struct {
 	mu       sync.Mutex
 	tallies  map[string]*Tally // by tenant
 	verdicts map[verdictKind]uint64
+	windows  uint64
+	tokens   Tokens
 	lag      time.Duration
 	lagAt    time.Time
 }
@@ -40,6 +42,9 @@ type Counts struct {
 	Credited uint64         `json:"credited"` // recalls of which an item was reported a success later
 	Denied   uint64         `json:"denied"`
 	Verdicts []VerdictCount `json:"verdicts"`
+	// Windows are contexts that were assembled; Tokens is the sum of theirs.
+	Windows uint64 `json:"windows"`
+	Tokens  Tokens `json:"tokens"`
 	// Lag is how long the session that was consolidated last had been due.
 	Lag      time.Duration `json:"lag"`
 	Pipeline Pipeline      `json:"pipeline"`
@@ -58,7 +63,7 @@ func (m *Memory) Counts() Counts {
 	out := Counts{Pipeline: c.pipeline.read(), Recalls: c.recalls.Load(), Served: c.served.Load(), Credited: c.credited.Load(), Denied: c.denied.Load()}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	out.Lag = c.lag
+	out.Lag, out.Windows, out.Tokens = c.lag, c.windows, c.tokens
 	for k, n := range c.verdicts {
 		out.Verdicts = append(out.Verdicts, VerdictCount{k.outcome, k.code, n})
 	}
@@ -125,15 +130,21 @@ func (c *counts) recall(tenant string, hits []Recalled) {
 func (c *counts) window(tenant string, n Tokens) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.windows++
+	c.tokens.add(n)
 	c.tally(tenant, func(t *Tally) {
 		t.Windows++
-		t.Tokens.Facts += n.Facts
-		t.Tokens.Recalled += n.Recalled
-		t.Tokens.Pending += n.Pending
-		t.Tokens.Messages += n.Messages
-		t.Tokens.Total += n.Total
-		t.Tokens.Budget += n.Budget
+		t.Tokens.add(n)
 	})
+}
+
+func (t *Tokens) add(n Tokens) {
+	t.Facts += n.Facts
+	t.Recalled += n.Recalled
+	t.Pending += n.Pending
+	t.Messages += n.Messages
+	t.Total += n.Total
+	t.Budget += n.Budget
 }
 
 // verdictKinds bounds the outcomes and codes that are told apart: a tenant's

@@ -73,6 +73,7 @@ type grammar struct {
 	Fsck         fsckCmd         `cmd:"" help:"Look at the whole database: chains, orphans, indexes. Nothing is repaired."`
 	Model        modelCmd        `cmd:"" help:"Install and choose the embedding model that runs in process."`
 	Stats        statsCmd        `cmd:"" help:"Count what a memory holds and what was decided in it."`
+	Top          topCmd          `cmd:"" help:"Watch what a server does: writes, recalls, the queue, tokens, latencies; q ends it."`
 	Key          keyCmd          `cmd:"" help:"Manage API keys."`
 	MasterKey    masterKeyCmd    `cmd:"" help:"Look after the key that wraps every subject's data key."`
 	Serve        serveCmd        `cmd:"" help:"Serve the engine over HTTP."`

@@ -10,7 +10,9 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/tenet-memory/tenet"
+	"github.com/tenet-memory/tenet/httpapi"
 	"github.com/tenet-memory/tenet/mcpapi"
+	"github.com/tenet-memory/tenet/trace"
 )
 
 // mcpCmd serves one user's memory to an agent over standard input and output.
@@ -40,10 +42,16 @@ func (c mcpCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	work, stop := context.WithCancel(a.ctx)
+	spans, flush, err := a.tracing(slog.New(slog.NewJSONHandler(a.err, nil)))
+	if err != nil {
+		return err
+	}
+	defer flush()
+	ctx := trace.With(a.ctx, spans)
+	work, stop := context.WithCancel(ctx)
 	done := make(chan error, 1)
 	go func() { done <- mem.Run(work, consolidateEvery) }()
-	err = srv.Run(a.ctx, &mcp.IOTransport{Reader: io.NopCloser(a.in), Writer: unclosed{a.out}}, by, scope)
+	err = srv.Run(ctx, &mcp.IOTransport{Reader: io.NopCloser(a.in), Writer: unclosed{a.out}}, by, scope)
 	stop()
 	<-done
 	if err != nil && a.ctx.Err() == nil && tenet.KindOf(err) == tenet.Internal {
@@ -60,13 +68,13 @@ type unclosed struct{ io.Writer }
 func (unclosed) Close() error { return nil }
 
 // agentSide adds what agents' frameworks speak to the server's own API.
-func (a *app) agentSide(api http.Handler, auth func(context.Context, string) (tenet.Principal, error), log *slog.Logger) (http.Handler, error) {
+func (a *app) agentSide(api *httpapi.API, auth func(context.Context, string) (tenet.Principal, error), log *slog.Logger) (http.Handler, error) {
 	mem := a.opened.Memory
-	tools, err := mcpapi.New(mcpapi.Config{Memory: mem, Authenticate: auth, Version: version, Log: log})
+	tools, err := mcpapi.New(mcpapi.Config{Memory: mem, Authenticate: auth, Version: version, Log: log, Observe: api.ObserveMCP})
 	if err != nil {
 		return nil, err
 	}
-	compat, err := mcpapi.New(mcpapi.Config{Memory: mem, Authenticate: auth, CompatMemory: true, Version: version, Log: log})
+	compat, err := mcpapi.New(mcpapi.Config{Memory: mem, Authenticate: auth, CompatMemory: true, Version: version, Log: log, Observe: api.ObserveMCP})
 	if err != nil {
 		return nil, err
 	}
