@@ -272,11 +272,22 @@ func (k DataKey) Seal(plain []byte, about string) []byte {
 
 // Unseal reverses Seal; an altered or swapped text is an Internal error.
 func (k DataKey) Unseal(sealed []byte, about string) ([]byte, error) {
-	aead := k.aead()
-	if len(sealed) < aead.NonceSize() {
+	return k.Opener().Unseal(sealed, about)
+}
+
+// Opener is a data key made ready to unseal many texts. The zero Opener opens
+// nothing.
+type Opener struct{ aead cipher.AEAD }
+
+// Opener makes the key ready: most of what a short text costs.
+func (k DataKey) Opener() Opener { return Opener{k.aead()} }
+
+// Unseal reverses Seal; an altered or swapped text is an Internal error.
+func (o Opener) Unseal(sealed []byte, about string) ([]byte, error) {
+	if o.aead == nil || len(sealed) < o.aead.NonceSize() {
 		return nil, tenet.Errorf(tenet.Internal, "unseal", "a sealed text is too short")
 	}
-	plain, err := aead.Open(nil, sealed[:aead.NonceSize()], sealed[aead.NonceSize():], []byte(about))
+	plain, err := o.aead.Open(nil, sealed[:o.aead.NonceSize()], sealed[o.aead.NonceSize():], []byte(about))
 	if err != nil {
 		return nil, tenet.Errorf(tenet.Internal, "unseal", "a sealed text was altered")
 	}

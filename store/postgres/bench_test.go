@@ -155,6 +155,12 @@ func BenchmarkRemember(b *testing.B) {
 		for i := range ds {
 			ds[i] = fact(b, g, user(b, "acme", fmt.Sprint("new", i%64)), fmt.Sprint("n", i), fmt.Sprint("key.", i), fmt.Sprint("The value of number ", i, " is of ordinary length."), begun)
 		}
+		for s := range 64 { // as those of the other side, the subjects are known already
+			scope := user(b, "acme", fmt.Sprint("new", s))
+			if _, err := db.Apply(ctx, []gate.Decision{fact(b, g, scope, "first", "first", "The first value is of ordinary length.", begun)}, nil); err != nil {
+				b.Fatal(err)
+			}
+		}
 		blob := make([]byte, 32)
 		origin := make([]byte, 90)
 		sideBySide(b, clients, func(_, i int) error {

@@ -46,14 +46,24 @@ func loadScripts() map[string]*redis.Script {
 	return out
 }
 
-// run runs one script in a shard. A context that ended is an error even if the
-// script would have been quick.
-func (db *DB) run(ctx context.Context, op string, name trace.Word, tag string, args ...any) (_ reply, err error) {
+// run runs one script in a shard.
+func (db *DB) run(ctx context.Context, op string, name trace.Word, tag string, args ...any) (r reply, err error) {
+	err = db.reach(ctx, op, name, func(ctx context.Context) error {
+		v, err := db.scripts[string(name)].Run(ctx, db.client, []string{tag}, args...).Slice()
+		r = v
+		return err
+	})
+	return r, err
+}
+
+// reach is one call of the server, through the circuit and within the store's
+// time. A context that ended is an error even if the call would have been quick.
+func (db *DB) reach(ctx context.Context, op string, name trace.Word, f func(context.Context) error) (err error) {
 	if err := ctx.Err(); err != nil {
-		return nil, failure(op, err)
+		return failure(op, err)
 	}
 	if err := db.circuit.Enter(op); err != nil {
-		return nil, err
+		return err
 	}
 	var met store.Reached
 	defer func() { db.circuit.Leave(met) }()
@@ -62,12 +72,9 @@ func (db *DB) run(ctx context.Context, op string, name trace.Word, tag string, a
 	defer func() { span.End(err) }()
 	ctx, cancel := context.WithTimeout(ctx, db.timeout)
 	defer cancel()
-	r, err := db.scripts[string(name)].Run(ctx, db.client, []string{tag}, args...).Slice()
+	err = f(ctx)
 	met = reached(caller, err)
-	if err != nil {
-		return nil, failure(op, err)
-	}
-	return reply(r), nil
+	return failure(op, err)
 }
 
 // reply is what a script answered: a word first.

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/tenet-memory/tenet"
 	"github.com/tenet-memory/tenet/store"
 	"github.com/tenet-memory/tenet/store/column"
@@ -128,23 +130,22 @@ const nonceSize = 8
 
 // message opens an entry of the log: the id, the nonce of the call that wrote
 // it, and the sealed rest.
-func (s subject) message(token, entry string, id tenet.SessionID, seq int64) (tenet.Message, error) {
-	damaged := tenet.Errorf(tenet.Internal, "decode", "a stored message is damaged")
+func (s subject) message(open store.Opener, token, entry string, id tenet.SessionID, seq int64) (tenet.Message, error) {
 	if len(entry) < 2 {
-		return tenet.Message{}, damaged
+		return tenet.Message{}, damaged()
 	}
 	n := int(entry[0])<<8 | int(entry[1])
 	if len(entry) < 2+n+nonceSize {
-		return tenet.Message{}, damaged
+		return tenet.Message{}, damaged()
 	}
 	m := tenet.Message{ID: tenet.MessageID(entry[2 : 2+n]), Session: id, Seq: seq}
-	plain, err := s.unseal(entry[2+n+nonceSize:], about("message", token, string(m.ID)))
+	plain, err := open.Unseal([]byte(entry[2+n+nonceSize:]), about("message", token, string(m.ID)))
 	if err != nil {
 		return m, err
 	}
 	d := column.Decoder{B: plain}
 	if d.Num() != 1 {
-		return m, damaged
+		return m, damaged()
 	}
 	m.Role = tenet.Role(d.Num())
 	m.Channel = tenet.Channel(d.Str())
@@ -159,6 +160,8 @@ func (s subject) message(token, entry string, id tenet.SessionID, seq int64) (te
 	m.RecordedAt = d.Time()
 	return m, d.Err()
 }
+
+func damaged() error { return tenet.Errorf(tenet.Internal, "decode", "a stored message is damaged") }
 
 // Append implements store.Sessions.
 func (db *DB) Append(ctx context.Context, scope tenet.Scope, id tenet.SessionID, ms []tenet.Message, due time.Time) ([]tenet.Message, error) {
@@ -187,7 +190,7 @@ func (db *DB) Append(ctx context.Context, scope tenet.Scope, id tenet.SessionID,
 				out[i] = m
 				continue
 			}
-			if out[i], err = sub.message(s, kept.str(1), id, number(kept.str(0))); err != nil {
+			if out[i], err = sub.message(sub.key.Opener(), s, kept.str(1), id, number(kept.str(0))); err != nil {
 				return nil, err
 			}
 		}
@@ -221,7 +224,7 @@ func (db *DB) Messages(ctx context.Context, scope tenet.Scope, id tenet.SessionI
 	if err != nil {
 		return nil, err
 	}
-	r, err := db.run(ctx, op, "messages", p.tag, p.u, s, after, limit)
+	r, err := db.stretch(ctx, op, p, s, after, limit)
 	if err == nil {
 		err = r.verdict(op, "session")
 	}
@@ -234,12 +237,55 @@ func (db *DB) Messages(ctx context.Context, scope tenet.Scope, id tenet.SessionI
 	}
 	entries := r.list(4)
 	out := make([]tenet.Message, len(entries))
+	open := sub.key.Opener()
 	for i := range entries {
-		if out[i], err = sub.message(s, entries.str(i), id, r.num(3)+int64(i)+1); err != nil {
+		if out[i], err = sub.message(open, s, entries.str(i), id, r.num(3)+int64(i)+1); err != nil {
 			return nil, err
 		}
 	}
 	return out, nil
+}
+
+// stretch is what the script messages replies, read by plain commands in one
+// transaction where they can tell it: a log that goes through a script is copied
+// twice on its way. What they leave open the script answers.
+func (db *DB) stretch(ctx context.Context, op string, p place, s string, after int64, limit int) (reply, error) {
+	script := func() (reply, error) { return db.run(ctx, op, "messages", p.tag, p.u, s, after, limit) }
+	from, to := after, after+int64(limit)-1
+	switch {
+	case limit == 0 || after < 0 && -after > int64(limit) || to < from:
+		return script()
+	case after < 0:
+		to = -1
+	}
+	var of, key *redis.SliceCmd
+	var log *redis.StringSliceCmd
+	if err := db.reach(ctx, op, "messages", func(ctx context.Context) error {
+		_, err := db.client.TxPipelined(ctx, func(t redis.Pipeliner) error {
+			of, key = t.HMGet(ctx, p.tag+":s:"+s, "u", "len"), t.HMGet(ctx, p.tag+":u:"+p.u, "k", "i")
+			log = t.LRange(ctx, p.tag+":l:"+s, from, to)
+			return nil
+		})
+		return err
+	}); err != nil {
+		return nil, err
+	}
+	x, k, entries := reply(of.Val()), reply(key.Val()), log.Val()
+	if x.str(0) != p.u {
+		return reply{"nobody"}, nil
+	}
+	length := number(x.str(1))
+	if after < 0 {
+		from = max(0, length+after)
+	}
+	if int64(len(entries)) != min(int64(limit), max(0, length-from)) {
+		return script() // the log is not what the session counts
+	}
+	out := make([]any, len(entries))
+	for i, e := range entries {
+		out[i] = e
+	}
+	return reply{"ok", k.str(0), k.str(1), from, out}, nil
 }
 
 // Cited implements store.Sessions.
@@ -269,7 +315,7 @@ func (db *DB) Cited(ctx context.Context, scope tenet.Scope, ids []tenet.MessageI
 		if err != nil {
 			return nil, err
 		}
-		m, err := sub.message(f.str(0), f.str(3), id, number(f.str(2)))
+		m, err := sub.message(sub.key.Opener(), f.str(0), f.str(3), id, number(f.str(2)))
 		if err != nil {
 			return nil, err
 		}

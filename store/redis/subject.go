@@ -80,18 +80,13 @@ func (db *DB) owner(ctx context.Context, op string, p place) (subject, error) {
 	if kid, k, ok := db.keys.newest(p.u); ok {
 		return subject{p, kid, k}, nil
 	}
-	if err := db.circuit.Enter(op); err != nil {
-		return subject{}, err
-	}
-	var met store.Reached
-	defer func() { db.circuit.Leave(met) }()
-	caller := ctx
-	ctx, cancel := context.WithTimeout(ctx, db.timeout)
-	defer cancel()
-	r, err := db.client.HMGet(ctx, p.tag+":u:"+p.u, "k", "i").Result()
-	met = reached(caller, err)
+	var r []any
+	err := db.reach(ctx, op, "owner", func(ctx context.Context) (err error) {
+		r, err = db.client.HMGet(ctx, p.tag+":u:"+p.u, "k", "i").Result()
+		return err
+	})
 	if err != nil {
-		return subject{}, failure(op, err)
+		return subject{}, err
 	}
 	if r[0] == nil {
 		return subject{}, absent(op, "subject")
