@@ -30,9 +30,9 @@ func (a *Approximate) worse(b *Approximate) *Approximate {
 
 // How much is brought of each lane for a query.
 const (
-	broughtNearest  = 150 // by the direction of the query
-	broughtFiltered = 500 // the same, when a filter will take some of them away
-	broughtFarthest = 8   // they tell what is far
+	broughtNearest  = 100 // by the direction of the query
+	broughtFiltered = 400 // the same, when a filter will take some of them away
+	broughtFarthest = 4   // they tell what is far
 	broughtByWords  = 100
 )
 
