@@ -86,6 +86,7 @@ func TestEveryPageLooksRightAndIsAccessible(t *testing.T) {
 	}
 	w := newWorld(t)
 	w.populate(t)
+	w.withIssuer() // the sign-in page leads there, too
 	b := w.tab(t, true)
 	pages := shows(b)
 	routes := w.con.routes()

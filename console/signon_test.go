@@ -134,6 +134,14 @@ func TestTheIssuersWayInIsTheBrowsersOwn(t *testing.T) {
 			b.plant(flowName, strings.Join(sealed, "."), "/console/sign-in")
 			return b.do("GET", back, nil)
 		},
+		"a flow that the attacker made up whole": func(b, attacker browser) (*http.Response, string) {
+			verifier := strings.Repeat("V", 52)
+			r, err := attacker.Get(w.cfg.SignOn.Leave("STATE", "NONCE", verifier))
+			ok(t, err)
+			r.Body.Close()
+			b.plant(flowName, strings.Join([]string{"STATE", "NONCE", verifier, "99999999999", strings.Repeat("00", 32)}, "."), "/console/sign-in")
+			return b.do("GET", strings.TrimPrefix(r.Header.Get("Location"), b.url), nil)
+		},
 		"a cookie that is none": func(b, _ browser) (*http.Response, string) {
 			back := b.leave()
 			b.plant(flowName, part(back, "state"), "/console/sign-in")
