@@ -80,13 +80,16 @@ var (
 	queueDesc    = prometheus.NewDesc("tenet_queue_sessions", "Sessions that are not consolidated to the end, of all tenants: due, waiting (not due yet), dead (given up).", []string{"state"}, nil)
 	failingDesc  = prometheus.NewDesc("tenet_queue_failing_sessions", "Of the due and the waiting, those whose last attempt failed.", nil, nil)
 	ageDesc      = prometheus.NewDesc("tenet_queue_age_seconds", "How long the session that has been due longest has been due.", nil, nil)
+	holdsDesc    = prometheus.NewDesc("tenet_legal_holds", "Legal holds that stand, of all tenants.", nil, nil)
+	holdAgeDesc  = prometheus.NewDesc("tenet_legal_hold_age_seconds", "How long the legal hold that has stood longest has stood.", nil, nil)
+	heldDesc     = prometheus.NewDesc("tenet_legal_hold_overdue_texts", "Texts past their time that stay because of a legal hold.", nil, nil)
 	lagDesc      = prometheus.NewDesc("tenet_consolidation_lag_seconds", "How long the session consolidated last had been due.", nil, nil)
 )
 
 // Describe implements prometheus.Collector.
 func (engine) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{verdictsDesc, supersDesc, recallsDesc, deniedDesc, lagDesc, creditedDesc, agreedDesc, windowsDesc,
-		failuresDesc, givenUpDesc, visibleDesc, queueDesc, failingDesc, ageDesc, contextsDesc, tokensDesc} {
+		failuresDesc, givenUpDesc, visibleDesc, queueDesc, failingDesc, ageDesc, contextsDesc, tokensDesc, holdsDesc, holdAgeDesc, heldDesc} {
 		ch <- d
 	}
 }
@@ -142,5 +145,10 @@ func (e engine) Collect(ch chan<- prometheus.Metric) {
 		gauge(queueDesc, float64(b.Dead), "dead")
 		gauge(failingDesc, float64(b.Failing))
 		gauge(ageDesc, b.Age.Seconds())
+	}
+	if h, err := e.m.HoldCounts(ctx); err == nil {
+		gauge(holdsDesc, float64(h.Standing))
+		gauge(holdAgeDesc, h.Age.Seconds())
+		gauge(heldDesc, float64(h.Overdue))
 	}
 }

@@ -56,7 +56,14 @@ func TestTheInstrumentsCountWhatHappened(t *testing.T) {
 	w.want(app.do("POST", base+"/outcomes", good, w.key()), 204) // the same recalls are credited once
 	w.given(zebra, "dead")
 
+	if n := w.metrics()["tenet_legal_holds"]; n != 0 {
+		t.Errorf("%v legal holds stand", n)
+	}
+	w.want(w.as("operator").do("POST", base+"/freeze", obj{"why": "case 4711"}, w.key()), 200)
 	m := w.metrics()
+	if age, there := m["tenet_legal_hold_age_seconds"]; !there || age < 0 {
+		t.Errorf("the hold has stood %v s (%v)", age, there)
+	}
 	for series, want := range map[string]float64{
 		`tenet_recalls_total{served="true"}`:                                       2,
 		`tenet_recalls_total{served="false"}`:                                      1,
@@ -74,6 +81,8 @@ func TestTheInstrumentsCountWhatHappened(t *testing.T) {
 		`tenet_queue_sessions{state="due"}`:                                        0,
 		`tenet_queue_failing_sessions`:                                             0,
 		`tenet_queue_age_seconds`:                                                  0,
+		`tenet_legal_holds`:                                                        1,
+		`tenet_legal_hold_overdue_texts`:                                           0,
 		`tenet_http_request_seconds_count{operation="reportOutcome",status="204"}`: 4,
 	} {
 		if got, there := m[series]; !there || got != want {

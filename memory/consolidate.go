@@ -181,9 +181,11 @@ func (m *Memory) Sweep(ctx context.Context) (Swept, error) {
 		return s, err
 	}
 	if f, ok := m.ledger.(store.Freezer); ok {
-		if s.Frozen, err = f.Overdue(ctx, now); err != nil {
+		frozen, err := f.FrozenCounts(ctx, now)
+		if err != nil {
 			return s, err
 		}
+		s.Frozen = frozen.Overdue
 	}
 	for {
 		due, err := m.ledger.Due(ctx, now, stretchSize)

@@ -3,6 +3,7 @@ package memory
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/tenet-memory/tenet"
 	"github.com/tenet-memory/tenet/gate"
@@ -90,6 +91,28 @@ func (o *Operator) LegalHolds(ctx context.Context, after tenet.Scope, limit int)
 		after = page[len(page)-1].Scope
 	}
 	return out, nil
+}
+
+// HoldCounts are numbers about the legal holds of all tenants.
+type HoldCounts struct {
+	Standing int           `json:"standing"`
+	Age      time.Duration `json:"age"`     // of the one that has stood longest
+	Overdue  int           `json:"overdue"` // texts past their time that stay because of one
+}
+
+// HoldCounts counts legal holds. It is Unavailable when the store knows none.
+func (m *Memory) HoldCounts(ctx context.Context) (HoldCounts, error) {
+	f, ok := m.ledger.(store.Freezer)
+	if !ok {
+		return HoldCounts{}, tenet.Errorf(tenet.Unavailable, "legal holds", "the store knows no legal holds")
+	}
+	now := m.now()
+	c, err := f.FrozenCounts(ctx, now)
+	out := HoldCounts{Standing: c.Holds, Overdue: c.Overdue}
+	if !c.Oldest.IsZero() {
+		out.Age = now.Sub(c.Oldest)
+	}
+	return out, err
 }
 
 func (o *Operator) freezer(op string) (store.Freezer, error) {

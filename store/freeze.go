@@ -16,9 +16,15 @@ type Freezer interface {
 	// given scope (zero: from the first), at most limit; how much would be gone
 	// at now without them is counted.
 	Frozen(ctx context.Context, tenant string, now time.Time, after tenet.Scope, limit int) ([]Frozen, error)
-	// Overdue counts, over all tenants, the texts that are past their time at
-	// now and stay because of a legal hold.
-	Overdue(ctx context.Context, now time.Time) (int, error)
+	// FrozenCounts counts over all tenants.
+	FrozenCounts(ctx context.Context, now time.Time) (FrozenCounts, error)
+}
+
+// FrozenCounts are numbers about legal holds. They name nobody.
+type FrozenCounts struct {
+	Holds   int       // that stand
+	Oldest  time.Time // when the one that has stood longest was placed; zero when none stands
+	Overdue int       // texts past their time that stay because of one
 }
 
 // Frozen is one legal hold.

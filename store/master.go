@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/binary"
+	"encoding/hex"
 	"slices"
 
 	"github.com/tenet-memory/tenet"
@@ -148,6 +149,10 @@ func (k MasterKey) Keyed(domain string, parts ...string) []byte {
 func (k MasterKey) Secret(purpose string) []byte { return k.Keyed("secret", purpose) }
 
 // Digests of what no table may name.
+func (k MasterKey) SubjectName(s tenet.Scope) string {
+	return hex.EncodeToString(k.Keyed("subject name", s.Key()))
+}
+
 func (k MasterKey) GoneSubject(s tenet.Scope) []byte { return k.Keyed("gone subject", s.Key()) }
 
 func (k MasterKey) GoneStatement(s tenet.Scope, statement string) []byte {

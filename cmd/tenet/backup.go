@@ -29,7 +29,7 @@ func (c backupCmd) Run(a *app) error {
 		return err
 	}
 	return a.print(map[string]string{"backup": c.File}, func() {
-		a.printf("copied to %s; keep the key file and the journal of erasures apart from it\n", printable(c.File))
+		a.printf("copied to %s; keep the key file, the journal of erasures and a vault apart from it\n", printable(c.File))
 	})
 }
 
@@ -65,7 +65,7 @@ func (c restoreCmd) Run(a *app) error {
 			return err
 		}
 	}
-	db, err := sqlite.Open(a.ctx, temp, sqlite.Options{MasterKey: key})
+	db, err := a.set.openFile(a.ctx, temp, key)
 	if err != nil {
 		return err
 	}

@@ -67,6 +67,7 @@ func (doctorCmd) Run(a *app) error {
 			fs.not("fail", "open", err.Error(), "see the lines above, and docs/operations.md")
 		} else if err == nil {
 			fs.ok("open", "the engine opens with this configuration")
+			fs.holds(a)
 		}
 	}
 	var rows [][]string
@@ -80,6 +81,21 @@ func (doctorCmd) Run(a *app) error {
 		return tenet.Errorf(tenet.Unavailable, "doctor", "%d of %d checks failed: %s", len(bad), len(fs), strings.Join(bad, ", "))
 	}
 	return nil
+}
+
+// holds shows legal holds: what is past its time stays because of them, so one
+// that was forgotten keeps what should be gone.
+func (fs *findings) holds(a *app) {
+	h, err := a.opened.HoldCounts(a.ctx)
+	switch {
+	case err != nil:
+		fs.not("fail", "legal holds", err.Error(), "see the lines above, and docs/operations.md")
+	case h.Standing == 0:
+		fs.ok("legal holds", "none")
+	default:
+		found := fmt.Sprintf("%d, the oldest for %d days; %d texts past their time stay", h.Standing, int(h.Age.Hours()/24), h.Overdue)
+		fs.whether(h.Overdue == 0, "legal holds", found, "warn", found, "look at tenet legal-hold list, and lift those that are over")
+	}
 }
 
 func (fs findings) failed() (parts []string) {

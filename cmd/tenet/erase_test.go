@@ -10,8 +10,63 @@ import (
 	"github.com/tenet-memory/tenet"
 )
 
-func TestARestoreBringsNoErasedSubjectBack(t *testing.T) {
+func TestARestoreBringsNoErasedSubjectBack(t *testing.T) { aRestoreBringsNobodyBack(t, newShell(t)) }
+
+// TestASealedDatabaseIsRestoredWithItsVault: its files hold no word while it is
+// in use, and without the journal of erasures, too, a backup is not readable.
+func TestASealedDatabaseIsRestoredWithItsVault(t *testing.T) {
 	s := newShell(t)
+	vault := filepath.Join(t.TempDir(), "tenet.vault")
+	s.env["TENET_VAULT"] = vault
+	s.ok("remember", "--tier", "fact", "city", "lives in qzwx city", "--quote", "lives in qzwx city", "--user", "anna")
+	s.ok("remember", "--tier", "fact", "city", "lives in Turin", "--quote", "lives in Turin", "--user", "carl")
+	files, err := filepath.Glob(s.store + "*")
+	if err != nil || len(files) < 2 {
+		t.Fatalf("%v (%v)", files, err)
+	}
+	for _, name := range append(files, vault) {
+		if text, err := os.ReadFile(name); err != nil || strings.Contains(string(text), "qzwx") || strings.Contains(string(text), "anna") {
+			t.Errorf("%s holds a word, or a name (%v)", filepath.Base(name), err)
+		}
+	}
+	delete(s.env, "TENET_VAULT")
+	if r := s.fails(tenet.Invalid, "facts", "--user", "anna"); !strings.Contains(r.err, "sealed") {
+		t.Errorf("without its vault: %q", r.err)
+	}
+	s.env["TENET_VAULT"] = vault + ".other"
+	s.fails(tenet.Unavailable, "facts", "--user", "anna")
+	s.env["TENET_VAULT"] = vault
+	copied := filepath.Join(t.TempDir(), "backup.db")
+	s.ok("backup", copied)
+	s.ok("erase", "subject", "--user", "anna", "--why", "asked to")
+	if err := os.Remove(s.store + ".erasures"); err != nil {
+		t.Fatal(err)
+	}
+	s.ok("restore", copied, "--replace")
+	if out := s.ok("facts", "--user", "anna"); !strings.Contains(out, "no facts") {
+		t.Errorf("the backup brought back %q", out)
+	}
+	if out := s.ok("facts", "--user", "carl"); !strings.Contains(out, "Turin") {
+		t.Errorf("the other's facts: %q", out)
+	}
+	if out := s.ok("fsck"); !strings.Contains(out, "0 faults") {
+		t.Errorf("fsck says %q", out)
+	}
+	s.ok("master-key", "rotate", "--discard-old")
+	if out := s.ok("facts", "--user", "carl"); !strings.Contains(out, "Turin") {
+		t.Errorf("after a rotation: %q", out)
+	}
+	s.env["TENET_SESSIONS"] = "redis://localhost:1"
+	s.fails(tenet.Invalid, "facts", "--user", "carl")
+	delete(s.env, "TENET_SESSIONS")
+
+	again := newShell(t)
+	again.env["TENET_VAULT"] = filepath.Join(t.TempDir(), "tenet.vault")
+	aRestoreBringsNobodyBack(t, again)
+}
+
+func aRestoreBringsNobodyBack(t *testing.T, s *shell) {
+	t.Helper()
 	remember := func(user, key, text string) {
 		s.ok("remember", "--tier", "fact", key, text, "--quote", text, "--user", user)
 	}

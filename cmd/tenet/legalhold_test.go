@@ -26,6 +26,9 @@ func TestALegalHoldIsPlacedSeenAndLifted(t *testing.T) {
 	if out := s.ok("facts", "--user", "sarah"); !strings.Contains(out, "tea") {
 		t.Errorf("under a hold the facts are %q", out)
 	}
+	if out := s.ok("doctor"); !strings.Contains(out, "1, the oldest for 0 days; 0 texts past their time stay") {
+		t.Errorf("doctor says %q", out)
+	}
 	s.ok("verify", "--user", "sarah")
 	s.ok("legal-hold", "lift", "--why", "settled", "--user", "sarah")
 	if out := s.ok("audit", "list", "--user", "sarah"); !strings.Contains(out, "freeze") || !strings.Contains(out, "thaw") {

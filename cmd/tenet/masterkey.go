@@ -60,7 +60,7 @@ func (c masterKeyRotateCmd) Run(a *app) error {
 			return err
 		}
 	}
-	db, err := sqlite.Open(a.ctx, a.set.store.path, sqlite.Options{})
+	db, err := a.set.openFile(a.ctx, a.set.store.path, nil)
 	if err != nil {
 		return err
 	}
@@ -96,7 +96,7 @@ func (c masterKeyRotateCmd) configured(a *app) error {
 			return err
 		}
 	} else {
-		db, err := sqlite.Open(a.ctx, a.set.store.path, sqlite.Options{MasterKey: keys})
+		db, err := a.set.openFile(a.ctx, a.set.store.path, keys)
 		if err != nil {
 			return err
 		}

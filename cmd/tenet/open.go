@@ -126,7 +126,7 @@ type engineOptions struct {
 }
 
 func openSQLite(ctx context.Context, s settings, o engineOptions) (*engine, error) {
-	db, err := sqlite.Open(ctx, o.path, sqlite.Options{MasterKey: s.masterKey})
+	db, err := s.openFile(ctx, o.path, s.masterKey)
 	if err != nil {
 		return nil, err
 	}
@@ -134,6 +134,41 @@ func openSQLite(ctx context.Context, s settings, o engineOptions) (*engine, erro
 		o.secret = fenceSecret(s, o.path)
 	}
 	return newEngine(ctx, s, db, o)
+}
+
+// sealedFile is a file with the vault that it is sealed with, if any.
+type sealedFile struct {
+	*sqlite.DB
+	vault *sqlite.Vault
+}
+
+func (f sealedFile) Close() error {
+	err := f.DB.Close()
+	if f.vault != nil {
+		err = errors.Join(err, f.vault.Close())
+	}
+	return err
+}
+
+// openFile opens a database file, or a copy of it, with the vault of the
+// settings. A vault is made with the database only.
+func (s settings) openFile(ctx context.Context, path string, key []byte) (sealedFile, error) {
+	o := sqlite.Options{MasterKey: key}
+	if s.vault == "" {
+		db, err := sqlite.Open(ctx, path, o)
+		return sealedFile{DB: db}, err
+	}
+	_, err := os.Stat(path)
+	v, err := sqlite.OpenVault(ctx, s.vault, errors.Is(err, fs.ErrNotExist))
+	if err != nil {
+		return sealedFile{}, err
+	}
+	o.Vault = v
+	db, err := sqlite.Open(ctx, path, o)
+	if err != nil {
+		v.Close()
+	}
+	return sealedFile{db, v}, err
 }
 
 // openPostgres opens a database that other processes may share, so the key

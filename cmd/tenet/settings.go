@@ -77,6 +77,7 @@ var keys = []struct {
 	{"key_service_key", "", false},  // the name of its key (default: tenet)
 	{"key_service_token", "", true}, // what it is asked with
 	{"fence_secret", "", true},
+	{"vault", "", false}, // the file of a sealed database's data keys; a new database with one is made sealed
 }
 
 // settings are the effective configuration, checked.
@@ -101,6 +102,7 @@ type settings struct {
 	wrapped    []string // master keys that the key service has still to unwrap
 	fence      []byte
 	policy     string
+	vault      string
 
 	file   string            // the file that was read, or empty
 	values map[string]string // as given, for config check
@@ -297,6 +299,9 @@ func (s *settings) check() error {
 		if s.sessions, err = parseDSN(v["sessions"]); err != nil || s.sessions.scheme != "redis" {
 			return bad("sessions", "want redis:// or rediss://")
 		}
+	}
+	if s.vault = v["vault"]; s.vault != "" && (s.store.scheme != "sqlite" || v["sessions"] != "") {
+		return bad("vault", "only a file that holds the sessions, too, can be sealed")
 	}
 	if s.tenant = v["tenant"]; s.tenant != "" {
 		_, err = tenet.NewScope(s.tenant, tenet.WholeTenant())

@@ -8,6 +8,7 @@ package archiving
 
 import (
 	"bytes"
+	"cmp"
 	"math"
 	"slices"
 
@@ -68,11 +69,24 @@ func Past(c Chain, after uint64, limit int) (out []gate.Plan, last uint64, err e
 		}
 	}
 	for _, seq := range seqs {
+		inOrder(p.at[seq])
 		if plan := p.at[seq]; plan.Kind != gate.Import && !plan.Blank() {
 			out = append(out, *plan)
 		}
 	}
 	return out, uint64(p.to), nil
+}
+
+// inOrder puts a plan's rows in the order of their ids, which SQL can't where
+// they are sealed.
+func inOrder(plan *gate.Plan) {
+	slices.SortFunc(plan.Close, func(a, b gate.Close) int { return cmp.Compare(a.Record, b.Record) })
+	slices.Sort(plan.Expire)
+	slices.Sort(plan.Aged)
+	if plan.Tally != nil {
+		slices.Sort(plan.Tally.Records)
+	}
+	slices.SortFunc(plan.Rests, func(a, b gate.Rest) int { return cmp.Compare(a.Record, b.Record) })
 }
 
 // of is the plan of an entry of the stretch.
@@ -138,7 +152,7 @@ func (p *past) evidence() error {
 // closings are ends of what was believed, by decision and by retention.
 func (p *past) closings() error {
 	if err := p.Each(`SELECT closed_seq, id, closed, superseded_by FROM tenet.records WHERE scope = ? AND closed_seq > ? AND closed_seq <= ?
-		ORDER BY closed_seq, id`, []any{p.ID, p.from, p.to}, func(scan erasing.Scan) error {
+		ORDER BY closed_seq`, []any{p.ID, p.from, p.to}, func(scan erasing.Scan) error {
 		var seq int64
 		var cl gate.Close
 		if err := scan(&seq, &cl.Record, &cl.Reason, &cl.By); err != nil {
@@ -152,7 +166,7 @@ func (p *past) closings() error {
 	}); err != nil {
 		return err
 	}
-	return p.Each(`SELECT expired_seq, id FROM tenet.records WHERE scope = ? AND expired_seq > ? AND expired_seq <= ? ORDER BY expired_seq, id`,
+	return p.Each(`SELECT expired_seq, id FROM tenet.records WHERE scope = ? AND expired_seq > ? AND expired_seq <= ? ORDER BY expired_seq`,
 		[]any{p.ID, p.from, p.to}, func(scan erasing.Scan) error {
 			var seq int64
 			var id tenet.RecordID
@@ -189,8 +203,7 @@ func (p *past) agreements() error {
 func (p *past) holds() error {
 	return p.Each(`SELECT h.seq, h.state, h.settled_seq, h.aged_seq, h.expires_at, h.sealed, t.ref FROM tenet.held h
 		JOIN tenet.trail t ON t.scope = h.scope AND t.seq = h.seq
-		WHERE h.scope = ? AND (h.seq > ? AND h.seq <= ? OR h.settled_seq > ? AND h.settled_seq <= ? OR h.aged_seq > ? AND h.aged_seq <= ?)
-		ORDER BY t.ref`, []any{p.ID, p.from, p.to, p.from, p.to, p.from, p.to}, func(scan erasing.Scan) error {
+		WHERE h.scope = ? AND (h.seq > ? AND h.seq <= ? OR h.settled_seq > ? AND h.settled_seq <= ? OR h.aged_seq > ? AND h.aged_seq <= ?)`, []any{p.ID, p.from, p.to, p.from, p.to, p.from, p.to}, func(scan erasing.Scan) error {
 		var seq, settled, aged, expires int64
 		var state tenet.HoldState
 		var sealed []byte
@@ -274,7 +287,7 @@ func (p *past) stages() error {
 
 // counters are outcomes, pins and what is dormant.
 func (p *past) counters() error {
-	if err := p.Each(`SELECT seq, record, success FROM tenet.outcomes WHERE scope = ? AND seq > ? AND seq <= ? ORDER BY seq, record`, []any{p.ID, p.from, p.to}, func(scan erasing.Scan) error {
+	if err := p.Each(`SELECT seq, record, success FROM tenet.outcomes WHERE scope = ? AND seq > ? AND seq <= ? ORDER BY seq`, []any{p.ID, p.from, p.to}, func(scan erasing.Scan) error {
 		var seq int64
 		var id tenet.RecordID
 		var success bool
@@ -293,7 +306,7 @@ func (p *past) counters() error {
 	}); err != nil {
 		return err
 	}
-	return p.Each(`SELECT seq, record, dormant, pinned, low_since, served_at FROM tenet.retention WHERE scope = ? AND seq > ? AND seq <= ? ORDER BY seq, record`, []any{p.ID, p.from, p.to}, func(scan erasing.Scan) error {
+	return p.Each(`SELECT seq, record, dormant, pinned, low_since, served_at FROM tenet.retention WHERE scope = ? AND seq > ? AND seq <= ? ORDER BY seq`, []any{p.ID, p.from, p.to}, func(scan erasing.Scan) error {
 		var seq, low, served int64
 		var r gate.Rest
 		if err := scan(&seq, &r.Record, &r.Dormant, &r.Pinned, &low, &served); err != nil {

@@ -7,6 +7,7 @@ import (
 	"github.com/tenet-memory/tenet"
 	"github.com/tenet-memory/tenet/store"
 	"github.com/tenet-memory/tenet/store/column"
+	"github.com/tenet-memory/tenet/store/sealing"
 )
 
 // exec runs a statement for each id and counts the rows under a place.
@@ -91,7 +92,7 @@ func (p *Part) mendRecords() error {
 			query, args := `DELETE FROM tenet.corroborations WHERE scope = ? AND seq = ?`, []any{p.s.ID, a.seq}
 			if len(a.origins) > 0 {
 				stay = append(stay, a)
-				query, args = `UPDATE tenet.corroborations SET origins = ? WHERE scope = ? AND seq = ?`, []any{column.EncodeOrigins(a.origins, own), p.s.ID, a.seq}
+				query, args = `UPDATE tenet.corroborations SET origins = ? WHERE scope = ? AND seq = ?`, []any{sealing.Content(column.EncodeOrigins(a.origins, own)), p.s.ID, a.seq}
 			}
 			n, err := p.s.Exec(query, args...)
 			if err != nil {
@@ -121,7 +122,7 @@ func (p *Part) mendRecords() error {
 				}
 			}
 			if _, err := p.s.Exec(`UPDATE tenet.records SET origins = ?, agreed = ?, seen = ?, session = ?, message = ?, tool_call = ?, speaker = ?, position = ? WHERE scope = ? AND id = ?`,
-				column.EncodeOrigins(r.Origins, own), column.EncodeOrigins(agreed, own), int64(seen), string(r.Session), string(r.Message), r.ToolCall, r.Speaker, r.Position, p.s.ID, string(r.ID)); err != nil {
+				sealing.Content(column.EncodeOrigins(r.Origins, own)), sealing.Content(column.EncodeOrigins(agreed, own)), int64(seen), string(r.Session), string(r.Message), r.ToolCall, r.Speaker, r.Position, p.s.ID, string(r.ID)); err != nil {
 				return err
 			}
 		}
@@ -301,7 +302,7 @@ func (p *Part) dropMessages() error {
 	column.EncodeStrings[string](&none, nil)
 	for _, id := range ids {
 		n, err := p.s.Exec(`UPDATE tenet.messages SET text = '', speaker = '', client_id = '', tool_calls = ?, tool_call_id = '', recorded_by = '', retain_none = ?
-			WHERE scope = ? AND id = ?`, none.B, true, p.s.ID, string(id))
+			WHERE scope = ? AND id = ?`, sealing.Content(none.B), true, p.s.ID, string(id))
 		if err != nil {
 			return err
 		}
@@ -341,7 +342,7 @@ func (p *Part) mendReceipts() error {
 		return err
 	}
 	for _, c := range cs {
-		n, err := p.s.Exec(`UPDATE tenet.receipts SET body = ? WHERE scope = ? AND sid = ? AND n = ?`, c.body, p.s.ID, c.sid, c.n)
+		n, err := p.s.Exec(`UPDATE tenet.receipts SET body = ? WHERE scope = ? AND sid = ? AND n = ?`, sealing.Content(c.body), p.s.ID, c.sid, c.n)
 		if err != nil {
 			return err
 		}

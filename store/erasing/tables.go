@@ -58,7 +58,8 @@ var Tables = []Table{
 	{Name: "keys", Rule: Shared},
 	{Name: "heads", Rule: Stays, Columns: []string{"scope", "text", "stats", "audit", "facts", "staged", "tombs", "reset", "last_at", "hash", "dense", "sleep", "swept_at", "base", "frozen", "tenant"}},
 	{Name: "chain", Rule: Stays, Columns: []string{"scope", "seq", "action", "outcome", "codes", "ruleset", "at", "digest", "prev", "hash", "tenant"}},
-	{Name: "meta", Rule: Stays, Columns: []string{"one", "key_check", "secret", "version", "partitions"}},
+	{Name: "meta", Rule: Stays, Columns: []string{"one", "key_check", "secret", "version", "partitions", "vault"}},
+	{Name: "shreds", Rule: Stays, Columns: []string{"scope"}},
 	{Name: "spaces", Rule: Stays, Columns: []string{"space", "name"}}, // of models
 	{Name: "gone", Rule: Stays, Columns: []string{"mark", "at", "text"}},
 	{Name: "erasures", Rule: Stays, Columns: []string{"id", "owner", "what", "scope", "seq", "at", "state", "counts"}},

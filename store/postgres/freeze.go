@@ -83,8 +83,10 @@ func (db *DB) Frozen(ctx context.Context, tenant string, now time.Time, after te
 	return out, failure(op, err)
 }
 
-// Overdue implements store.Freezer.
-func (db *DB) Overdue(ctx context.Context, now time.Time) (n int, err error) {
-	err = db.worker().row(ctx, `SELECT coalesce(sum(`+overdue+`), 0)::bigint FROM tenet.heads h WHERE h.frozen > 0`, []any{column.Start(now)}, &n)
-	return n, failure("overdue", err)
+// FrozenCounts implements store.Freezer.
+func (db *DB) FrozenCounts(ctx context.Context, now time.Time) (f store.FrozenCounts, err error) {
+	var oldest int64
+	err = db.worker().row(ctx, `SELECT count(*), coalesce(min((SELECT c.at FROM tenet.chain c WHERE c.scope = h.scope AND c.seq = h.frozen)), 9223372036854775807), coalesce(sum(`+overdue+`), 0)::bigint FROM tenet.heads h WHERE h.frozen > 0`, []any{column.Start(now)}, &f.Holds, &oldest, &f.Overdue)
+	f.Oldest = column.From(oldest)
+	return f, failure("frozen", err)
 }

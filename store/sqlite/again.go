@@ -6,7 +6,6 @@ import (
 	"database/sql"
 	"encoding/json"
 	"errors"
-	"math"
 	"slices"
 
 	"github.com/tenet-memory/tenet"
@@ -14,6 +13,7 @@ import (
 	"github.com/tenet-memory/tenet/store"
 	"github.com/tenet-memory/tenet/store/column"
 	"github.com/tenet-memory/tenet/store/erasing"
+	"github.com/tenet-memory/tenet/store/sealing"
 )
 
 // Again implements store.Eraser.
@@ -26,7 +26,7 @@ func (db *DB) Again(ctx context.Context, d gate.Decision, j store.Journaled) (st
 	err := db.write(ctx, op, func(c conn) error {
 		out = store.Erased{}
 		var one int
-		if err := c.row(bg, `SELECT 1 FROM erasures WHERE id = ?`, []any{j.ID}, &one); !errors.Is(err, sql.ErrNoRows) {
+		if err := c.row(bg, `SELECT 1 FROM erasures WHERE id = ?`, []any{sealing.Plain(j.ID)}, &one); !errors.Is(err, sql.ErrNoRows) {
 			return err // it was carried out before the backup was made
 		}
 		e := &erasure{db: db, c: c, plan: d.Plan(), decided: j.At}
@@ -76,7 +76,7 @@ func (db *DB) Again(ctx context.Context, d gate.Decision, j store.Journaled) (st
 // Unknown implements store.Eraser.
 func (db *DB) Unknown(ctx context.Context, ids []string) ([]string, error) {
 	known := map[string]bool{}
-	err := db.r.each(ctx, `SELECT id FROM erasures`, nil, func(rs *sql.Rows) error {
+	err := db.r.each(ctx, `SELECT id FROM erasures`, nil, func(rs *rows) error {
 		var id string
 		err := rs.Scan(&id)
 		known[id] = true
@@ -132,7 +132,7 @@ func (db *DB) Erasures(ctx context.Context, tenant string, limit int) ([]store.E
 	}
 	var out []store.ErasureState
 	err := db.r.each(ctx, `SELECT id, what, at, scope, seq, state, counts FROM erasures WHERE owner = ? ORDER BY at DESC, id LIMIT ?`,
-		[]any{db.master().Owner(tenant), limit}, func(rs *sql.Rows) error {
+		[]any{db.master().Owner(tenant), limit}, func(rs *rows) error {
 			var e store.ErasureState
 			var at, scope, seq int64
 			var counts string
@@ -159,16 +159,19 @@ func (db *DB) Purge(ctx context.Context) error {
 		return tenet.Errorf(tenet.Unavailable, op, "the database file is read-only")
 	}
 	var pending int
-	if err := db.r.row(ctx, `SELECT count(*) FROM erasures WHERE state = ?`, []any{store.ErasurePending}, &pending); err != nil || pending == 0 {
+	if err := db.r.row(ctx, `SELECT count(*) FROM erasures WHERE state = ?`, []any{sealing.Plain(store.ErasurePending)}, &pending); err != nil || pending == 0 {
 		return failure(op, err)
 	}
 	var ids []string
-	if err := db.r.each(ctx, `SELECT id FROM erasures WHERE state = ?`, []any{store.ErasurePending}, func(rs *sql.Rows) error {
+	if err := db.r.each(ctx, `SELECT id FROM erasures WHERE state = ?`, []any{sealing.Plain(store.ErasurePending)}, func(rs *rows) error {
 		var id string
 		err := rs.Scan(&id)
 		ids = append(ids, id)
 		return err
 	}); err != nil {
+		return failure(op, err)
+	}
+	if err := db.destroy(ctx); err != nil {
 		return failure(op, err)
 	}
 	for n := 0; ; n++ {
@@ -188,7 +191,7 @@ func (db *DB) Purge(ctx context.Context) error {
 	}
 	return db.write(ctx, op, func(c conn) error {
 		for _, id := range ids {
-			if err := c.exec(`UPDATE erasures SET state = ? WHERE id = ?`, store.ErasureDone, id); err != nil {
+			if err := c.exec(`UPDATE erasures SET state = ? WHERE id = ?`, sealing.Plain(store.ErasureDone), sealing.Plain(id)); err != nil {
 				return err
 			}
 		}
@@ -217,7 +220,7 @@ func (db *DB) Residue(ctx context.Context, j store.Journaled) (map[string]int, e
 			if err != nil {
 				return err
 			}
-			left, err := erasing.Left(sharedTx{c, bg}, id)
+			left, err := erasing.Left(sharedTx{c.of(id), bg}, id)
 			if err != nil {
 				return err
 			}
@@ -269,9 +272,18 @@ func links(ctx context.Context, c conn, id int64, seq uint64, hash []byte) (why 
 	var prev []byte
 	next := uint64(1)
 	met := seq == 0
-	err = subject{id: id}.entries(ctx, c, `1`, nil, math.MaxInt, func(e tenet.AuditEntry, _ tenet.Verdict, _ []byte) error {
+	err = c.each(ctx, `SELECT seq, action, outcome, codes, ruleset, at, digest, prev, hash FROM chain WHERE scope = ? ORDER BY seq`, []any{id}, func(rs *rows) error {
+		var e tenet.AuditEntry
+		var at int64
+		var codes string
+		if err := rs.Scan(&e.Seq, &e.Action, &e.Outcome, &codes, &e.RuleSet, &at, &e.Digest, &e.Prev, &e.Hash); err != nil {
+			return err
+		}
+		e.At = column.From(at)
 		switch {
 		case why != "":
+		case codes != "" && json.Unmarshal([]byte(codes), &e.Codes) != nil:
+			why = "the codes of an entry are damaged"
 		case e.Seq != next:
 			why = "an entry is missing"
 		case !bytes.Equal(e.Prev, prev):

@@ -13,6 +13,7 @@ import (
 	"github.com/tenet-memory/tenet/gate"
 	"github.com/tenet-memory/tenet/store"
 	"github.com/tenet-memory/tenet/store/column"
+	"github.com/tenet-memory/tenet/store/sealing"
 )
 
 // Apply implements store.Ledger.
@@ -86,7 +87,7 @@ func (db *DB) open(c conn, scope tenet.Scope) (*ledger, error) {
 	var last, gone int64
 	err := c.row(bg, `SELECT s.scope, s.data_key, s.erased_at, h.text, h.stats, h.audit, h.sleep, h.facts, h.staged, h.tombs, h.frozen, h.last_at, h.hash
 		FROM subjects s JOIN heads h ON h.scope = s.scope WHERE s.tenant = ? AND s.kind = ? AND s.external_id = ?`,
-		[]any{scope.Tenant(), int64(scope.Subject().Kind()), scope.Subject().ID()},
+		db.names(scope),
 		&l.id, &wrapped, &gone, &l.head.Text, &l.head.Stats, &l.head.Audit, &l.head.Sleep, &l.facts, &l.staged, &l.tombs, &l.frozen, &last, &l.hash)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
@@ -101,6 +102,7 @@ func (db *DB) open(c conn, scope tenet.Scope) (*ledger, error) {
 		l.key, err = db.unwrap(l.id, wrapped)
 	}
 	l.wasFacts, l.wasAudit = l.facts, l.head.Audit
+	l.c = l.c.of(l.id)
 	return l, err
 }
 
@@ -260,7 +262,7 @@ func (l *ledger) holds(p gate.Plan) (bool, error) {
 	} else {
 		// Their order follows from what they are: the same ids are enough.
 		found, known := 0, 0
-		err := l.c.each(bg, `SELECT id FROM records `+where, args, func(rs *sql.Rows) error {
+		err := l.c.each(bg, `SELECT id FROM records `+where, args, func(rs *rows) error {
 			var id tenet.RecordID
 			if err := rs.Scan(&id); err != nil {
 				return err
@@ -306,7 +308,7 @@ func (l *ledger) link(e tenet.AuditEntry) error {
 		return err
 	}
 	return l.c.exec(`INSERT INTO chain (scope, seq, action, outcome, codes, ruleset, at, digest, prev, hash) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-		l.id, int64(e.Seq), e.Action, int64(e.Outcome), codes, e.RuleSet, column.Start(e.At), e.Digest, e.Prev, e.Hash)
+		l.id, int64(e.Seq), sealing.Plain(e.Action), int64(e.Outcome), sealing.Plain(codes), sealing.Plain(e.RuleSet), column.Start(e.At), e.Digest, e.Prev, e.Hash)
 }
 
 func encodeJSON(v any, n int) (string, error) {

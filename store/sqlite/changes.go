@@ -28,7 +28,7 @@ func (db *DB) Changes(ctx context.Context, scope tenet.Scope, since uint64) (sto
 			return err
 		}
 		return c.each(ctx, `SELECT id FROM records WHERE scope = ?1 AND removed > ?2 AND removed > 0 AND added <= ?2 ORDER BY removed, rowid`,
-			[]any{p.id, int64(since)}, func(rs *sql.Rows) error {
+			[]any{p.id, int64(since)}, func(rs *rows) error {
 				var id tenet.RecordID
 				err := rs.Scan(&id)
 				ch.Removed = append(ch.Removed, id)
@@ -61,7 +61,7 @@ func (s subject) added(ctx context.Context, c conn, since uint64) ([]tenet.Recor
 				ELSE json_array(tool_call, supersedes, superseded_by, fragment_of, elevates, closed) END,
 			position, valid_from, valid_to, sys_from, sys_to, expires_at, signature
 		FROM records WHERE scope = ? AND added > ? AND added > 0 AND removed = 0 ORDER BY added, rowid`,
-		[]any{s.id, int64(since)}, func(rs *sql.Rows) error {
+		[]any{s.id, int64(since)}, func(rs *rows) error {
 			if err := rs.Scan(dest...); err != nil {
 				return err
 			}
@@ -89,6 +89,9 @@ func (s subject) added(ctx context.Context, c conn, since uint64) ([]tenet.Recor
 				var l [6]string
 				if err := json.Unmarshal(links, &l); err != nil {
 					return tenet.Errorf(tenet.Internal, "decode", "a stored column is damaged")
+				}
+				if err := c.seal.Opened([]any{&l[0], &l[1], &l[2], &l[3], &l[4]}); err != nil {
+					return err
 				}
 				r.ToolCall, r.Supersedes, r.SupersededBy, r.FragmentOf = l[0], tenet.RecordID(l[1]), tenet.RecordID(l[2]), tenet.RecordID(l[3])
 				r.Elevates, r.Closed = tenet.RecordID(l[4]), tenet.Closing(l[5])

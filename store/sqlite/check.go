@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"os"
 
@@ -23,7 +22,7 @@ func (db *DB) Check(ctx context.Context, _ string) ([]store.Fault, error) {
 	var out []store.Fault
 	err := db.r.snapshot(ctx, func(c conn) error {
 		out = nil
-		if err := c.each(ctx, `PRAGMA integrity_check(20)`, nil, func(rs *sql.Rows) error {
+		if err := c.each(ctx, `PRAGMA integrity_check(20)`, nil, func(rs *rows) error {
 			var line string
 			err := rs.Scan(&line)
 			if line != "ok" { // the line names tables and rowids, and may quote a value
@@ -38,8 +37,22 @@ func (db *DB) Check(ctx context.Context, _ string) ([]store.Fault, error) {
 			return err
 		}
 		out = append(out, faults...)
+		if db.seal != nil {
+			if err := c.each(ctx, `SELECT scope FROM subjects ORDER BY scope`, nil, func(rs *rows) error {
+				var id int64
+				if err := rs.Scan(&id); err != nil {
+					return err
+				}
+				if _, err := db.seal.Key(ctx, id); err != nil {
+					out = append(out, store.Fault{Place: "subject " + chainName(id), What: "the vault does not give its data key"})
+				}
+				return nil
+			}); err != nil {
+				return err
+			}
+		}
 		var chains []int64
-		if err := c.each(ctx, `SELECT scope FROM heads WHERE audit > 0 ORDER BY scope`, nil, func(rs *sql.Rows) error {
+		if err := c.each(ctx, `SELECT scope FROM heads WHERE audit > 0 ORDER BY scope`, nil, func(rs *rows) error {
 			var id int64
 			err := rs.Scan(&id)
 			chains = append(chains, id)

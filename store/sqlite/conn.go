@@ -6,6 +6,7 @@ import (
 	"errors"
 	"sync"
 
+	"github.com/tenet-memory/tenet/store/sealing"
 	"github.com/tenet-memory/tenet/trace"
 )
 
@@ -31,9 +32,32 @@ type conn struct {
 	tx    *sql.Tx
 	bound map[string]*sql.Stmt // tx's own view of stmts
 	fresh *[]string            // what tx had to prepare for itself
+	seal  *sealing.Sealer      // nil: the file is not sealed
+	scope int64                // whose texts are written
 }
 
 func newConn(p *sql.DB) conn { return conn{pool: p, stmts: new(sync.Map)} }
+
+// of is c for statements that name a subject's texts.
+func (c conn) of(scope int64) conn {
+	if c.scope = scope; scope == 0 {
+		c.scope = sealing.Nobody
+	}
+	return c
+}
+
+// rows are a query's, opened where they are sealed.
+type rows struct {
+	*sql.Rows
+	seal *sealing.Sealer
+}
+
+func (r *rows) Scan(dest ...any) error {
+	if err := r.Rows.Scan(dest...); err != nil {
+		return err
+	}
+	return r.seal.Opened(dest)
+}
 
 func (c conn) in(tx *sql.Tx) conn {
 	c.tx, c.bound, c.fresh = tx, map[string]*sql.Stmt{}, new([]string)
@@ -99,6 +123,9 @@ func (c conn) affect(query string, args ...any) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
+	if args, err = c.seal.Args(c.scope, args); err != nil {
+		return 0, err
+	}
 	res, err := s.Exec(args...)
 	if err != nil {
 		return 0, err
@@ -106,14 +133,12 @@ func (c conn) affect(query string, args ...any) (int64, error) {
 	return res.RowsAffected()
 }
 
-// rows runs a reading statement, again while the file is busy.
-func (c conn) rows(ctx context.Context, query string, args ...any) (rs *sql.Rows, err error) {
-	return c.query(ctx, ctx, query, args...)
-}
-
 // query waits for a busy file as long as ctx lives, and runs the statement
 // under during.
 func (c conn) query(ctx, during context.Context, query string, args ...any) (rs *sql.Rows, err error) {
+	if args, err = c.seal.Args(c.scope, args); err != nil {
+		return nil, err
+	}
 	err = persist(ctx, func() error {
 		s, err := c.stmt(query)
 		if err != nil {
@@ -145,23 +170,24 @@ func (c conn) row(ctx context.Context, query string, args []any, dest ...any) (e
 		}
 		return sql.ErrNoRows
 	}
-	if err := rs.Scan(dest...); err != nil {
+	if err := (&rows{rs, c.seal}).Scan(dest...); err != nil {
 		return err
 	}
 	return rs.Close()
 }
 
 // each calls f on every row.
-func (c conn) each(ctx context.Context, query string, args []any, f func(*sql.Rows) error) (err error) {
+func (c conn) each(ctx context.Context, query string, args []any, f func(*rows) error) (err error) {
 	ctx, span := trace.Query(ctx, system, query)
 	defer func() { ended(span, err) }()
-	rs, err := c.rows(ctx, query, args...)
+	rs, err := c.query(ctx, ctx, query, args...)
 	if err != nil {
 		return err
 	}
 	defer rs.Close()
+	out := &rows{rs, c.seal}
 	for rs.Next() {
-		if err := f(rs); err != nil {
+		if err := f(out); err != nil {
 			return err
 		}
 	}

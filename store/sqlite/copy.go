@@ -2,11 +2,11 @@ package sqlite
 
 import (
 	"context"
-	"database/sql"
 	"slices"
 	"strings"
 
 	"github.com/tenet-memory/tenet"
+	"github.com/tenet-memory/tenet/store/sealing"
 )
 
 // Surrogates returns the scopes that the database holds anything of, subjects
@@ -15,7 +15,7 @@ import (
 func (db *DB) Surrogates(ctx context.Context, after int64, limit int) (scopes []int64, tenants map[int64]string, err error) {
 	tenants = map[int64]string{}
 	err = db.r.each(ctx, `SELECT x.scope, coalesce(s.tenant, '') FROM (SELECT scope FROM subjects UNION SELECT scope FROM heads UNION SELECT scope FROM chain UNION SELECT scope FROM elsewhere) x
-		LEFT JOIN subjects s ON s.scope = x.scope WHERE x.scope > ? ORDER BY x.scope LIMIT ?`, []any{after, limit}, func(rs *sql.Rows) error {
+		LEFT JOIN subjects s ON s.scope = x.scope WHERE x.scope > ? ORDER BY x.scope LIMIT ?`, []any{after, limit}, func(rs *rows) error {
 		var scope int64
 		var tenant string
 		err := rs.Scan(&scope, &tenant)
@@ -33,7 +33,7 @@ func (db *DB) Surrogates(ctx context.Context, after int64, limit int) (scopes []
 func (db *DB) Rows(ctx context.Context, table string, columns []string, scope *int64, f func(values []any) error) error {
 	const op = "rows"
 	has := map[string]bool{}
-	if err := db.r.each(ctx, `SELECT name FROM pragma_table_info(?)`, []any{table}, func(rs *sql.Rows) error {
+	if err := db.r.each(ctx, `SELECT name FROM pragma_table_info(?)`, []any{sealing.Plain(table)}, func(rs *rows) error {
 		var name string
 		err := rs.Scan(&name)
 		has[name] = true
@@ -57,7 +57,7 @@ func (db *DB) Rows(ctx context.Context, table string, columns []string, scope *i
 	if slices.Contains(names, "rowid") {
 		query += ` ORDER BY rowid`
 	}
-	return failure(op, db.r.each(ctx, query, args, func(rs *sql.Rows) error {
+	return failure(op, db.r.each(ctx, query, args, func(rs *rows) error {
 		values, dest := make([]any, len(names)), make([]any, len(names))
 		for i := range values {
 			dest[i] = &values[i]

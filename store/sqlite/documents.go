@@ -7,6 +7,7 @@ import (
 	"github.com/tenet-memory/tenet"
 	"github.com/tenet-memory/tenet/store"
 	"github.com/tenet-memory/tenet/store/column"
+	"github.com/tenet-memory/tenet/store/sealing"
 )
 
 var (
@@ -29,8 +30,11 @@ func (db *DB) Documents(ctx context.Context, scope tenet.Scope, now time.Time, p
 		return nil, err
 	}
 	t := column.Start(now)
-	rs, err := s.records(ctx, db.r, `INDEXED BY records_believed WHERE scope = ?1 AND tier = 4 AND key <> '' AND sys_to = 9223372036854775807
-		AND key >= ?2 AND key > ?3 AND substr(key, 1, length(?2)) = ?2 AND valid_from <= ?4 AND valid_to > ?4 ORDER BY key LIMIT ?5`,
-		s.id, prefix, after, t, limit)
+	rest := `INDEXED BY records_believed WHERE scope = ?1 AND tier = 4 AND key <> '' AND sys_to = 9223372036854775807
+		AND key >= ?2 AND key > ?3 AND substr(key, 1, length(?2)) = ?2 AND valid_from <= ?4 AND valid_to > ?4 ORDER BY key LIMIT ?5`
+	rs, err := s.records(ctx, db.r, rest, s.id, db.text(prefix), db.text(after), t, db.most(limit))
+	if db.seal != nil {
+		rs = sealing.Page(rs, func(r tenet.Record) string { return r.Key }, prefix, after, limit)
+	}
 	return rs, failure(op, err)
 }

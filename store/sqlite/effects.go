@@ -3,12 +3,12 @@ package sqlite
 import (
 	"bytes"
 	"context"
-	"database/sql"
 	"time"
 
 	"github.com/tenet-memory/tenet"
 	"github.com/tenet-memory/tenet/store"
 	"github.com/tenet-memory/tenet/store/column"
+	"github.com/tenet-memory/tenet/store/sealing"
 )
 
 const effectColumns = `key, step, state, attempt, payload, outcome, claimed_by, claimed_at, lease_until, settled_at`
@@ -21,7 +21,7 @@ type effect struct {
 
 // effect reads a row as it stands at now: a claim whose time ran out without
 // an outcome is in doubt, and nobody has to write that down.
-func (r *run) effect(rs *sql.Rows, now time.Time) (effect, error) {
+func (r *run) effect(rs *rows, now time.Time) (effect, error) {
 	e := effect{Effect: tenet.Effect{Session: r.id}}
 	var outcome []byte
 	var claimed, until, settled int64
@@ -44,7 +44,7 @@ func (r *run) effect(rs *sql.Rows, now time.Time) (effect, error) {
 
 func (r *run) find(c conn, key string, now time.Time) (*effect, error) {
 	var found *effect
-	err := c.each(bg, `SELECT `+effectColumns+` FROM effects WHERE sid = ? AND key = ?`, []any{r.sid, key}, func(rs *sql.Rows) error {
+	err := c.of(r.subject.id).each(bg, `SELECT `+effectColumns+` FROM effects WHERE sid = ? AND key = ?`, []any{r.sid, key}, func(rs *rows) error {
 		e, err := r.effect(rs, now)
 		found = &e
 		return err
@@ -95,11 +95,11 @@ func (db *DB) Claim(ctx context.Context, scope tenet.Scope, k store.Claim) (e te
 		}
 		if old != nil {
 			e.Attempt, e.Step = old.Attempt+1, old.Step
-			return c.exec(`UPDATE effects SET state = ?, attempt = ?, outcome = NULL, claimed_by = ?, claimed_at = ?, lease_until = ?, settled_at = ? WHERE sid = ? AND key = ?`,
-				string(e.State), e.Attempt, e.ClaimedBy, column.Start(e.ClaimedAt), column.Start(e.LeaseUntil), int64(column.NoStart), r.sid, k.Key)
+			return c.of(r.subject.id).exec(`UPDATE effects SET state = ?, attempt = ?, outcome = NULL, claimed_by = ?, claimed_at = ?, lease_until = ?, settled_at = ? WHERE sid = ? AND key = ?`,
+				sealing.Plain(e.State), e.Attempt, e.ClaimedBy, column.Start(e.ClaimedAt), column.Start(e.LeaseUntil), int64(column.NoStart), r.sid, k.Key)
 		}
-		return c.exec(`INSERT INTO effects (scope, sid, `+effectColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, NULL, ?, ?, ?, ?)`,
-			r.subject.id, r.sid, k.Key, e.Step, string(e.State), e.Attempt, payload, e.ClaimedBy, column.Start(e.ClaimedAt), column.Start(e.LeaseUntil), int64(column.NoStart))
+		return c.of(r.subject.id).exec(`INSERT INTO effects (scope, sid, `+effectColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, NULL, ?, ?, ?, ?)`,
+			r.subject.id, r.sid, k.Key, e.Step, sealing.Plain(e.State), e.Attempt, payload, e.ClaimedBy, column.Start(e.ClaimedAt), column.Start(e.LeaseUntil), int64(column.NoStart))
 	})
 	if err != nil {
 		return tenet.Effect{}, false, err
@@ -136,8 +136,8 @@ func (db *DB) Settle(ctx context.Context, scope tenet.Scope, s store.Settle) (e 
 		}
 		// A late outcome of an attempt in doubt is welcome: now it is known.
 		e.State, e.Outcome, e.SettledAt = s.State, s.Outcome, tenet.Micros(s.Now)
-		return c.exec(`UPDATE effects SET state = ?, outcome = ?, settled_at = ? WHERE sid = ? AND key = ?`,
-			string(e.State), r.key.Seal(s.Outcome, r.about("outcome", r.sid, s.Key)), column.Start(e.SettledAt), r.sid, s.Key)
+		return c.of(r.subject.id).exec(`UPDATE effects SET state = ?, outcome = ?, settled_at = ? WHERE sid = ? AND key = ?`,
+			sealing.Plain(e.State), r.key.Seal(s.Outcome, r.about("outcome", r.sid, s.Key)), column.Start(e.SettledAt), r.sid, s.Key)
 	})
 	if err != nil {
 		return tenet.Effect{}, err
@@ -153,7 +153,7 @@ func (db *DB) Effects(ctx context.Context, scope tenet.Scope, id tenet.SessionID
 		return nil, failure(op, err)
 	}
 	var out []tenet.Effect
-	err = db.r.each(ctx, `SELECT `+effectColumns+` FROM effects WHERE sid = ? ORDER BY n`, []any{r.sid}, func(rs *sql.Rows) error {
+	err = db.r.each(ctx, `SELECT `+effectColumns+` FROM effects WHERE sid = ? ORDER BY n`, []any{r.sid}, func(rs *rows) error {
 		e, err := r.effect(rs, now)
 		out = append(out, e.Effect)
 		return err

@@ -13,6 +13,27 @@ import (
 
 func TestErasure(t *testing.T) { storetest.RunErasure(t, fresh, allRows, tamper) }
 
+// TestErasureSealed reads the rows of a sealed file as its owner can.
+func TestErasureSealed(t *testing.T) {
+	storetest.RunErasure(t, sealed, func(t testing.TB, db *DB) storetest.Rows {
+		out := allRows(t, db)
+		for _, rows := range out {
+			for _, row := range rows.Rows {
+				for i := range row {
+					if err := db.seal.Opened([]any{&row[i]}); err != nil {
+						t.Fatal(err)
+					}
+					text := string(row[i])
+					if err := db.seal.Opened([]any{&text}); err == nil {
+						row[i] = []byte(text)
+					}
+				}
+			}
+		}
+		return out
+	}, tamper)
+}
+
 // TestAnErasedNameIsNotRemembered: the process keeps surrogates by scope.
 func TestAnErasedNameIsNotRemembered(t *testing.T) {
 	t.Parallel()

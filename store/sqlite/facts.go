@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"database/sql"
 	"slices"
 	"sync"
 
@@ -38,7 +37,7 @@ func (db *DB) Facts(ctx context.Context, scope tenet.Scope, at tenet.AsOf) ([]te
 	set := factSet{pos: p.facts, from: t, until: column.NoEnd}
 	own := scope.Key()
 	err = db.r.each(ctx, `SELECT `+recordColumns+` FROM records INDEXED BY records_usage
-		WHERE scope = ? AND tier = 1 AND sys_to = 9223372036854775807 AND valid_to > ?`, []any{s.id, t}, func(rs *sql.Rows) error {
+		WHERE scope = ? AND tier = 1 AND sys_to = 9223372036854775807 AND valid_to > ?`, []any{s.id, t}, func(rs *rows) error {
 		r, err := s.scanFact(rs, own, &set, t)
 		if err == nil && r != nil {
 			set.rows = append(set.rows, *r)
@@ -55,7 +54,7 @@ func (db *DB) Facts(ctx context.Context, scope tenet.Scope, at tenet.AsOf) ([]te
 
 // scanFact reads a row, narrows the time for which the set holds, and returns
 // the record when it is true at t.
-func (s subject) scanFact(rs *sql.Rows, own string, set *factSet, t int64) (*tenet.Record, error) {
+func (s subject) scanFact(rs *rows, own string, set *factSet, t int64) (*tenet.Record, error) {
 	r, err := s.scan(rs, own)
 	if err != nil {
 		return nil, err

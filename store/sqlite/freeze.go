@@ -2,13 +2,13 @@ package sqlite
 
 import (
 	"context"
-	"database/sql"
 	"time"
 
 	"github.com/tenet-memory/tenet"
 	"github.com/tenet-memory/tenet/gate"
 	"github.com/tenet-memory/tenet/store"
 	"github.com/tenet-memory/tenet/store/column"
+	"github.com/tenet-memory/tenet/store/sealing"
 )
 
 var _ store.Freezer = (*DB)(nil)
@@ -57,13 +57,13 @@ func (db *DB) Frozen(ctx context.Context, tenant string, now time.Time, after te
 		kind, id = int64(after.Subject().Kind()), after.Subject().ID()
 	}
 	var out []store.Frozen
-	err := db.r.each(ctx, `SELECT s.kind, s.external_id, t.actor, t.why, h.frozen, c.at,
+	err := db.r.each(ctx, `SELECT s.kind, `+nameOf("s")+`, t.actor, t.why, h.frozen, c.at,
 			(SELECT count(*) FROM records r INDEXED BY records_due WHERE r.expires_at <= ?1 AND r.expires_at < 9223372036854775807 AND r.expired = 0 AND r.scope = h.scope)
 			+ (SELECT count(*) FROM held d INDEXED BY held_due WHERE d.sealed IS NOT NULL AND d.expires_at <= ?1 AND d.scope = h.scope)
 		FROM heads h INDEXED BY heads_frozen JOIN subjects s ON s.scope = h.scope
 		JOIN chain c ON c.scope = h.scope AND c.seq = h.frozen JOIN trail t ON t.scope = h.scope AND t.seq = h.frozen
 		WHERE h.frozen > 0 AND s.tenant = ?2 AND (s.kind, s.external_id) > (?3, ?4) ORDER BY s.kind, s.external_id LIMIT ?5`,
-		[]any{column.Start(now), tenant, kind, id, limit}, func(rs *sql.Rows) error {
+		[]any{column.Start(now), sealing.Plain(tenant), kind, db.text(id), db.most(limit)}, func(rs *rows) error {
 			var f store.Frozen
 			var kind, seq, at int64
 			var id string
@@ -76,13 +76,18 @@ func (db *DB) Frozen(ctx context.Context, tenant string, now time.Time, after te
 			out = append(out, f)
 			return err
 		})
+	if err == nil && db.seal != nil {
+		out = sealing.Page(out, func(f store.Frozen) string { return inOrder(f.Scope) }, "", inOrder(after), limit)
+	}
 	return out, failure(op, err)
 }
 
-// Overdue implements store.Freezer.
-func (db *DB) Overdue(ctx context.Context, now time.Time) (n int, err error) {
-	err = db.r.row(ctx, `SELECT ifnull(sum((SELECT count(*) FROM records r INDEXED BY records_due WHERE r.expires_at <= ?1 AND r.expires_at < 9223372036854775807 AND r.expired = 0 AND r.scope = h.scope)
+// FrozenCounts implements store.Freezer.
+func (db *DB) FrozenCounts(ctx context.Context, now time.Time) (f store.FrozenCounts, err error) {
+	var oldest int64
+	err = db.r.row(ctx, `SELECT count(*), ifnull(min((SELECT c.at FROM chain c WHERE c.scope = h.scope AND c.seq = h.frozen)), 9223372036854775807), ifnull(sum((SELECT count(*) FROM records r INDEXED BY records_due WHERE r.expires_at <= ?1 AND r.expires_at < 9223372036854775807 AND r.expired = 0 AND r.scope = h.scope)
 			+ (SELECT count(*) FROM held d INDEXED BY held_due WHERE d.sealed IS NOT NULL AND d.expires_at <= ?1 AND d.scope = h.scope)), 0)
-		FROM heads h INDEXED BY heads_frozen WHERE h.frozen > 0`, []any{column.Start(now)}, &n)
-	return n, failure("overdue", err)
+		FROM heads h INDEXED BY heads_frozen WHERE h.frozen > 0`, []any{column.Start(now)}, &f.Holds, &oldest, &f.Overdue)
+	f.Oldest = column.From(oldest)
+	return f, failure("frozen", err)
 }

@@ -27,9 +27,9 @@ func (db *DB) AgedOut(ctx context.Context, now time.Time, limit int) ([]store.Ag
 		return nil, invalid(op, "a negative limit")
 	}
 	var out []store.AgedOut
-	err := db.r.each(ctx, `SELECT s.tenant, s.kind, s.external_id, t.ref, h.expires_at
+	err := db.r.each(ctx, `SELECT s.tenant, s.kind, `+nameOf("s")+`, t.ref, h.expires_at
 		FROM held h INDEXED BY held_due JOIN subjects s ON s.scope = h.scope JOIN trail t ON t.scope = h.scope AND t.seq = h.seq
-		WHERE h.sealed IS NOT NULL AND h.expires_at <= ? AND NOT EXISTS (SELECT 1 FROM heads x WHERE x.scope = h.scope AND x.frozen > 0) ORDER BY h.scope, h.seq LIMIT ?`, []any{column.End(now), limit}, func(rs *sql.Rows) error {
+		WHERE h.sealed IS NOT NULL AND h.expires_at <= ? AND NOT EXISTS (SELECT 1 FROM heads x WHERE x.scope = h.scope AND x.frozen > 0) ORDER BY h.scope, h.seq LIMIT ?`, []any{column.End(now), limit}, func(rs *rows) error {
 		var a store.AgedOut
 		var tenant, id string
 		var kind, expires int64
@@ -60,7 +60,7 @@ func (db *DB) Records(ctx context.Context, scope tenet.Scope, after tenet.Record
 	}
 	var row int64
 	if after != "" {
-		err := db.r.row(ctx, `SELECT rowid FROM records WHERE scope = ? AND id = ?`, []any{p.id, string(after)}, &row)
+		err := db.r.of(p.id).row(ctx, `SELECT rowid FROM records WHERE scope = ? AND id = ?`, []any{p.id, string(after)}, &row)
 		if errors.Is(err, sql.ErrNoRows) {
 			return nil, nil
 		}
@@ -68,7 +68,7 @@ func (db *DB) Records(ctx context.Context, scope tenet.Scope, after tenet.Record
 			return nil, failure(op, err)
 		}
 	}
-	rs, err := subject{scope: scope}.records(ctx, db.r, `WHERE rowid IN (SELECT rowid FROM records WHERE scope = ? AND rowid > ? ORDER BY rowid LIMIT ?) ORDER BY rowid`, p.id, row, limit)
+	rs, err := subject{scope: scope, id: p.id}.records(ctx, db.r, `WHERE rowid IN (SELECT rowid FROM records WHERE scope = ? AND rowid > ? ORDER BY rowid LIMIT ?) ORDER BY rowid`, p.id, row, limit)
 	if err != nil {
 		return nil, failure(op, err)
 	}
@@ -86,6 +86,7 @@ func (db *DB) OriginsAt(ctx context.Context, scope tenet.Scope, ids []tenet.Reco
 	var out map[tenet.RecordID][]tenet.Origin
 	err = db.r.snapshot(ctx, func(c conn) error {
 		out = make(map[tenet.RecordID][]tenet.Origin, len(ids))
+		c = c.of(p.id)
 		for _, id := range ids {
 			var origins []byte
 			err := c.row(ctx, `SELECT origins FROM records WHERE scope = ?1 AND id = ?2`, []any{p.id, string(id)}, &origins)
@@ -100,7 +101,7 @@ func (db *DB) OriginsAt(ctx context.Context, scope tenet.Scope, ids []tenet.Reco
 			}
 		}
 		return c.each(ctx, `SELECT a.record, a.origins FROM corroborations a JOIN chain c ON c.scope = a.scope AND c.seq = a.seq
-			WHERE a.scope = ?1 AND c.at <= ?2 ORDER BY a.seq`, []any{p.id, column.Start(at)}, func(rs *sql.Rows) error {
+			WHERE a.scope = ?1 AND c.at <= ?2 ORDER BY a.seq`, []any{p.id, column.Start(at)}, func(rs *rows) error {
 			var id string
 			var origins []byte
 			if err := rs.Scan(&id, &origins); err != nil {
@@ -146,7 +147,7 @@ func (db *DB) Heads(ctx context.Context, after string, limit int) ([]store.Chain
 		}
 	}
 	var out []store.ChainHead
-	err := db.r.each(ctx, `SELECT scope, audit, hash FROM heads WHERE scope > ? AND audit > 0 ORDER BY scope LIMIT ?`, []any{last, limit}, func(rs *sql.Rows) error {
+	err := db.r.each(ctx, `SELECT scope, audit, hash FROM heads WHERE scope > ? AND audit > 0 ORDER BY scope LIMIT ?`, []any{last, limit}, func(rs *rows) error {
 		var h store.ChainHead
 		var scope, seq int64
 		if err := rs.Scan(&scope, &seq, &h.Hash); err != nil {
@@ -205,12 +206,11 @@ func (db *DB) ServedWith(ctx context.Context, scope tenet.Scope, ids []tenet.Rec
 		store.ScopedReceipt
 	}
 	var found []served
-	sub := scope.Subject()
-	err := db.r.each(ctx, `SELECT s.kind, s.external_id, n.external_id, r.n, r.at, r.body
+	err := db.r.each(ctx, `SELECT s.kind, `+nameOf("s")+`, n.external_id, r.n, r.at, r.body
 		FROM (SELECT scope FROM subjects WHERE tenant = ?1 AND kind = ?2 AND external_id = ?3
 			UNION SELECT scope FROM elsewhere WHERE author = ?4) x
 		JOIN subjects s ON s.scope = x.scope JOIN session_names n ON n.scope = s.scope JOIN receipts r ON r.sid = n.sid
-		WHERE s.tenant = ?1`, []any{scope.Tenant(), int64(sub.Kind()), sub.ID(), db.master().Author(scope.Tenant(), scope.Key())}, func(rs *sql.Rows) error {
+		WHERE s.tenant = ?1`, append(db.names(scope), db.master().Author(scope.Tenant(), scope.Key())), func(rs *rows) error {
 		var f served
 		var kind, at int64
 		var id, session string

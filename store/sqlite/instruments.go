@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"database/sql"
 	"time"
 
 	"github.com/tenet-memory/tenet"
@@ -40,7 +39,7 @@ func (db *DB) Receipted(ctx context.Context, scope tenet.Scope, since time.Time)
 		return nil, err
 	}
 	var out []tenet.Receipt
-	err = db.r.each(ctx, `SELECT at, body FROM receipts INDEXED BY receipts_scope WHERE scope = ? AND at >= ? ORDER BY at`, []any{s.id, column.Start(since)}, func(rs *sql.Rows) error {
+	err = db.r.each(ctx, `SELECT at, body FROM receipts INDEXED BY receipts_scope WHERE scope = ? AND at >= ? ORDER BY at`, []any{s.id, column.Start(since)}, func(rs *rows) error {
 		var at int64
 		var body []byte
 		if err := rs.Scan(&at, &body); err != nil {

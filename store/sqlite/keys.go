@@ -2,16 +2,16 @@ package sqlite
 
 import (
 	"context"
-	"database/sql"
 
 	"github.com/tenet-memory/tenet"
 	"github.com/tenet-memory/tenet/gate"
 	"github.com/tenet-memory/tenet/store/column"
+	"github.com/tenet-memory/tenet/store/sealing"
 )
 
 const keyColumns = `id, tenant, kind, name, subjects, owns, hash, created_at, expires_at, revoked_at`
 
-func scanKey(rs *sql.Rows) (tenet.Key, error) {
+func scanKey(rs *rows) (tenet.Key, error) {
 	var k tenet.Key
 	var subjects, owns []byte
 	var created, expires, revoked int64
@@ -40,8 +40,8 @@ func (w *writing) access(k *tenet.Key, what gate.KeyChange) error {
 		var subjects, owns column.Encoder
 		column.EncodeStrings(&subjects, k.Subjects)
 		column.EncodeStrings(&owns, k.Owns)
-		return taking(op, w.c.exec(`INSERT INTO keys (`+keyColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-			k.ID, k.Tenant, int64(k.Kind), k.Name, subjects.B, owns.B, k.Hash, column.Start(k.CreatedAt), column.End(k.ExpiresAt), column.End(k.RevokedAt)))
+		return taking(op, w.c.of(sealing.Everybody).exec(`INSERT INTO keys (`+keyColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+			sealing.Plain(k.ID), sealing.Plain(k.Tenant), int64(k.Kind), k.Name, sealing.Content(subjects.B), sealing.Content(owns.B), k.Hash, column.Start(k.CreatedAt), column.End(k.ExpiresAt), column.End(k.RevokedAt)))
 	}
 	set, value := `expires_at`, any(column.End(k.ExpiresAt))
 	switch what {
@@ -50,7 +50,7 @@ func (w *writing) access(k *tenet.Key, what gate.KeyChange) error {
 	case gate.KeyRevoked:
 		set, value = `revoked_at`, column.End(k.RevokedAt)
 	}
-	n, err := w.c.affect(`UPDATE keys SET `+set+` = ? WHERE id = ? AND tenant = ? AND revoked_at = ?`, value, k.ID, k.Tenant, int64(column.NoEnd))
+	n, err := w.c.affect(`UPDATE keys SET `+set+` = ? WHERE id = ? AND tenant = ? AND revoked_at = ?`, value, sealing.Plain(k.ID), sealing.Plain(k.Tenant), int64(column.NoEnd))
 	if err == nil && n == 0 {
 		return conflict(op, "no such key, or it is revoked")
 	}
@@ -68,7 +68,7 @@ func taking(op string, err error) error {
 func (db *DB) KeyByHash(ctx context.Context, hash []byte) (tenet.Key, error) {
 	const op = "key"
 	var found *tenet.Key
-	err := db.r.each(ctx, `SELECT `+keyColumns+` FROM keys WHERE hash = ?`, []any{hash}, func(rs *sql.Rows) error {
+	err := db.r.each(ctx, `SELECT `+keyColumns+` FROM keys WHERE hash = ?`, []any{hash}, func(rs *rows) error {
 		k, err := scanKey(rs)
 		found = &k
 		return err
@@ -89,7 +89,7 @@ func (db *DB) KeysOf(ctx context.Context, tenant, after string, limit int) ([]te
 		return nil, invalid(op, "a negative limit")
 	}
 	var out []tenet.Key
-	err := db.r.each(ctx, `SELECT `+keyColumns+` FROM keys WHERE tenant = ? AND id > ? ORDER BY id LIMIT ?`, []any{tenant, after, limit}, func(rs *sql.Rows) error {
+	err := db.r.each(ctx, `SELECT `+keyColumns+` FROM keys WHERE tenant = ? AND id > ? ORDER BY id LIMIT ?`, []any{sealing.Plain(tenant), sealing.Plain(after), limit}, func(rs *rows) error {
 		k, err := scanKey(rs)
 		out = append(out, k)
 		return err

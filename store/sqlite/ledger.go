@@ -20,7 +20,7 @@ const recordColumns = `id, tier, key, value, text, label, origins, agreed, seen,
 
 // scan reads recordColumns, then more columns into also. own is the scope's
 // key, made once for many rows.
-func (s subject) scan(rs *sql.Rows, own string, also ...any) (tenet.Record, error) {
+func (s subject) scan(rs *rows, own string, also ...any) (tenet.Record, error) {
 	r := tenet.Record{Scope: s.scope}
 	var value, origins, agreed sql.RawBytes
 	var validFrom, validTo, knownFrom, knownTo, expires int64
@@ -51,7 +51,7 @@ func (s subject) scan(rs *sql.Rows, own string, also ...any) (tenet.Record, erro
 func (s subject) records(ctx context.Context, c conn, rest string, args ...any) ([]tenet.Record, error) {
 	var out []tenet.Record
 	own := s.scope.Key()
-	err := c.each(ctx, `SELECT `+recordColumns+` FROM records `+rest, args, func(rs *sql.Rows) error {
+	err := c.of(s.id).each(ctx, `SELECT `+recordColumns+` FROM records `+rest, args, func(rs *rows) error {
 		r, err := s.scan(rs, own)
 		out = append(out, r)
 		return err
@@ -74,8 +74,7 @@ func (db *DB) Head(ctx context.Context, scope tenet.Scope) (store.Head, error) {
 		err = db.r.row(ctx, columns+`s.scope = ?`, []any{known}, dest...)
 	}
 	if errors.Is(err, sql.ErrNoRows) { // not known yet, or erased and perhaps made anew
-		err = db.r.row(ctx, columns+`s.tenant = ? AND s.kind = ? AND s.external_id = ?`,
-			[]any{scope.Tenant(), int64(scope.Subject().Kind()), scope.Subject().ID()}, dest...)
+		err = db.r.row(ctx, columns+`s.tenant = ? AND s.kind = ? AND s.external_id = ?`, db.names(scope), dest...)
 		switch {
 		case errors.Is(err, sql.ErrNoRows):
 			db.surrogates.Delete(scope)
@@ -106,7 +105,7 @@ func (db *DB) head(ctx context.Context, c conn, op string, scope tenet.Scope) (p
 	}
 	err := c.row(ctx, `SELECT h.scope, h.text, h.stats, h.audit, h.dense, h.sleep, h.facts, h.reset, h.last_at
 		FROM subjects s JOIN heads h ON h.scope = s.scope WHERE s.tenant = ? AND s.kind = ? AND s.external_id = ?`,
-		[]any{scope.Tenant(), int64(scope.Subject().Kind()), scope.Subject().ID()},
+		db.names(scope),
 		&p.id, &p.Text, &p.Stats, &p.Audit, &p.Dense, &p.Sleep, &p.facts, &p.reset, &p.lastAt)
 	if errors.Is(err, sql.ErrNoRows) {
 		return position{}, nil
@@ -124,7 +123,7 @@ func (db *DB) Record(ctx context.Context, scope tenet.Scope, id tenet.RecordID) 
 	if err != nil {
 		return tenet.Record{}, err
 	}
-	rs, err := subject{scope: scope}.records(ctx, db.r, `WHERE scope = ? AND id = ?`, p.id, string(id))
+	rs, err := subject{scope: scope, id: p.id}.records(ctx, db.r, `WHERE scope = ? AND id = ?`, p.id, string(id))
 	if err != nil {
 		return tenet.Record{}, failure(op, err)
 	}
@@ -141,14 +140,17 @@ func (db *DB) History(ctx context.Context, scope tenet.Scope, tier tenet.Tier, k
 	if err != nil {
 		return nil, err
 	}
-	where := `WHERE scope = ? AND tier = ? AND key = ? AND key <> '' ORDER BY sys_from, id`
+	where := `WHERE scope = ? AND tier = ? AND key = ? AND key <> ''`
 	if key == "" { // records without a key are in no index for it
-		where = `WHERE scope = ? AND tier = ? AND key = ? ORDER BY sys_from, id`
+		where = `WHERE scope = ? AND tier = ? AND key = ?`
 	}
-	rs, err := subject{scope: scope}.records(ctx, db.r, where, p.id, int64(tier), key)
+	rs, err := subject{scope: scope, id: p.id}.records(ctx, db.r, where, p.id, int64(tier), key)
 	if err != nil {
 		return nil, failure(op, err)
 	}
+	slices.SortFunc(rs, func(a, b tenet.Record) int {
+		return cmp.Or(a.Known.From.Compare(b.Known.From), cmp.Compare(a.ID, b.ID))
+	})
 	return rs, nil
 }
 
@@ -185,9 +187,12 @@ func (db *DB) State(ctx context.Context, scope tenet.Scope, q gate.Query, now ti
 
 func (s subject) state(ctx context.Context, c conn, q gate.Query, now time.Time) (st gate.State, err error) {
 	if where, args := s.believed(q); where != "" {
-		if st.Open, err = s.records(ctx, c, where+` ORDER BY valid_from, id`, args...); err != nil {
+		if st.Open, err = s.records(ctx, c, where, args...); err != nil {
 			return st, err
 		}
+		slices.SortFunc(st.Open, func(a, b tenet.Record) int {
+			return cmp.Or(cmp.Compare(column.Start(a.Valid.From), column.Start(b.Valid.From)), cmp.Compare(a.ID, b.ID))
+		})
 	}
 	st.Now = now
 	st.Usage, err = s.usage(ctx, c, now)
@@ -252,7 +257,7 @@ func (db *DB) Staged(ctx context.Context, scope tenet.Scope, session tenet.Sessi
 		if cursor, err = s.cursor(ctx, c, sid); err != nil {
 			return err
 		}
-		return c.each(ctx, `SELECT candidate, sealed FROM staged WHERE scope = ? AND sid = ? ORDER BY n`, []any{s.id, sid}, func(rs *sql.Rows) error {
+		return c.each(ctx, `SELECT candidate, sealed FROM staged WHERE scope = ? AND sid = ? ORDER BY n`, []any{s.id, sid}, func(rs *rows) error {
 			var id string
 			var sealed []byte
 			if err := rs.Scan(&id, &sealed); err != nil {
@@ -294,7 +299,7 @@ func (db *DB) Due(ctx context.Context, now time.Time, limit int) ([]tenet.Record
 		var due []owned
 		if err := c.each(ctx, `SELECT scope, id FROM records INDEXED BY records_due
 			WHERE expires_at <= ? AND expires_at < 9223372036854775807 AND expired = 0`+warmOnly+` ORDER BY expires_at, id LIMIT ?`,
-			[]any{column.End(now), limit}, func(rs *sql.Rows) error {
+			[]any{column.End(now), limit}, func(rs *rows) error {
 				var o owned
 				err := rs.Scan(&o.scope, &o.id)
 				due = append(due, o)
@@ -303,20 +308,14 @@ func (db *DB) Due(ctx context.Context, now time.Time, limit int) ([]tenet.Record
 			return err
 		}
 		for _, o := range due {
-			var tenant, id string
-			var kind int64
-			err := c.row(ctx, `SELECT tenant, kind, external_id FROM subjects WHERE scope = ?`, []any{o.scope}, &tenant, &kind, &id)
-			if errors.Is(err, sql.ErrNoRows) {
+			scope, err := ownerOf(ctx, c, o.scope)
+			if err != nil {
+				return err
+			}
+			if scope.IsZero() {
 				continue // erased
 			}
-			if err != nil {
-				return err
-			}
-			scope, err := scopeOf(tenant, kind, id)
-			if err != nil {
-				return err
-			}
-			rs, err := subject{scope: scope}.records(ctx, c, `WHERE scope = ? AND id = ?`, o.scope, o.id)
+			rs, err := subject{scope: scope, id: o.scope}.records(ctx, c, `WHERE scope = ? AND id = ?`, o.scope, o.id)
 			if err != nil {
 				return err
 			}

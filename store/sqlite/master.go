@@ -20,6 +20,13 @@ func (db *DB) master() store.MasterKey { return *db.keys.Load() }
 // unwrap opens a subject's data key. When that fails, another process may have
 // rotated the master key: the key file is read once more.
 func (db *DB) unwrap(scope int64, wrapped []byte) (store.DataKey, error) {
+	if db.seal != nil {
+		return db.seal.Key(bg, scope)
+	}
+	return db.unwrapped(scope, wrapped)
+}
+
+func (db *DB) unwrapped(scope int64, wrapped []byte) (store.DataKey, error) {
 	dk, err := db.master().Unwrap(scope, wrapped)
 	if err != nil && db.reload() == nil {
 		dk, err = db.master().Unwrap(scope, wrapped)
@@ -91,6 +98,9 @@ func (db *DB) Rotate(ctx context.Context, key []byte) (int, error) {
 		return 0, err
 	}
 	db.keys.Store(&k)
+	if db.seal != nil {
+		return db.seal.Rewrap(ctx, k.Rewrap)
+	}
 	done := 0
 	for after := int64(-1); ; {
 		n, seen := 0, 0
@@ -98,7 +108,7 @@ func (db *DB) Rotate(ctx context.Context, key []byte) (int, error) {
 			n, seen = 0, 0
 			wrapped := map[int64][]byte{}
 			last := after
-			if err := c.each(bg, "SELECT scope, data_key FROM subjects WHERE scope > ? ORDER BY scope LIMIT ?", []any{after, rewrapped}, func(rs *sql.Rows) error {
+			if err := c.each(bg, "SELECT scope, data_key FROM subjects WHERE scope > ? ORDER BY scope LIMIT ?", []any{after, rewrapped}, func(rs *rows) error {
 				var w []byte
 				err := rs.Scan(&last, &w)
 				if err == nil {
@@ -155,12 +165,22 @@ func (db *DB) findKey(ctx context.Context, path string, o Options) error {
 			return err
 		}
 		if err := db.write(ctx, op, func(c conn) error {
-			return c.exec("INSERT INTO meta (one, key_check) VALUES (1, ?) ON CONFLICT DO NOTHING", k.Check())
+			var vault []byte
+			if o.Vault != nil {
+				if err := unused(ctx, c, o.Vault); err != nil {
+					return err
+				}
+				vault = o.Vault.ID()
+			}
+			return c.exec("INSERT INTO meta (one, key_check, vault) VALUES (1, ?, ?) ON CONFLICT DO NOTHING", k.Check(), vault)
 		}); err != nil {
 			return err
 		}
 	}
-	return db.useKey(ctx, db.r, raw)
+	if err := db.useKey(ctx, db.r, raw); err != nil {
+		return err
+	}
+	return db.findVault(ctx, o.Vault)
 }
 
 // KeyFile reads a master key as Open keeps it beside its database, for who

@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"database/sql"
 	"time"
 
 	"github.com/tenet-memory/tenet/gate"
@@ -18,11 +17,11 @@ func (s subject) pace(ctx context.Context, c conn, q gate.PaceQuery, now time.Ti
 		return gate.Pace{}, nil
 	}
 	n := q.Counter()
-	err := c.each(ctx, `SELECT t.actor, t.key, t.tier, t.label, c.outcome, c.codes FROM chain c JOIN trail t ON t.scope = c.scope AND t.seq = c.seq
+	err := c.of(s.id).each(ctx, `SELECT t.actor, t.key, t.tier, t.label, c.outcome, c.codes FROM chain c JOIN trail t ON t.scope = c.scope AND t.seq = c.seq
 		WHERE c.scope = ?1 AND c.seq > ifnull((SELECT seq FROM chain WHERE scope = ?1 AND at <= ?2 ORDER BY seq DESC LIMIT 1), 0)
 			AND t.content IS NOT NULL AND (t.actor = ?3 OR t.tier = 1 AND t.key = ?4)
 			AND c.codes NOT LIKE '%"RATE_LIMIT"%' AND c.codes NOT LIKE '%"KEY_CHURN"%' AND c.codes NOT LIKE '%"SELF_REINFORCEMENT"%'
-		ORDER BY c.seq DESC`, []any{s.id, column.Start(now.Add(-gate.PaceWindow)), q.Actor, q.Key}, func(rs *sql.Rows) error {
+		ORDER BY c.seq DESC`, []any{s.id, column.Start(now.Add(-gate.PaceWindow)), q.Actor, q.Key}, func(rs *rows) error {
 		var e gate.PaceEntry
 		err := rs.Scan(&e.Actor, &e.Key, &e.Tier, &e.Label, &e.Outcome, &e.Codes)
 		n.Add(e)

@@ -9,6 +9,7 @@ import (
 	"github.com/tenet-memory/tenet"
 	"github.com/tenet-memory/tenet/store"
 	"github.com/tenet-memory/tenet/store/column"
+	"github.com/tenet-memory/tenet/store/sealing"
 )
 
 // Lease implements store.Queue.
@@ -39,11 +40,11 @@ func (db *DB) Lease(ctx context.Context, r store.LeaseRequest) (*store.Lease, er
 			return err
 		}
 		s.fence++
-		if err := c.exec(`UPDATE sessions SET worker = ?, fence = ?, lease_until = ? WHERE sid = ?`, r.Worker, int64(s.fence), column.Start(r.Until), s.sid); err != nil {
+		if err := c.exec(`UPDATE sessions SET worker = ?, fence = ?, lease_until = ? WHERE sid = ?`, sealing.Plain(r.Worker), int64(s.fence), column.Start(r.Until), s.sid); err != nil {
 			return err
 		}
 		l := store.Lease{Session: s.Session, Worker: r.Worker, Fence: s.fence, Until: tenet.Micros(r.Until)}
-		if err := c.each(bg, `SELECT candidate, sealed FROM proposals WHERE sid = ? ORDER BY n`, []any{s.sid}, func(rs *sql.Rows) error {
+		if err := c.each(bg, `SELECT candidate, sealed FROM proposals WHERE sid = ? ORDER BY n`, []any{s.sid}, func(rs *rows) error {
 			var id string
 			var sealed []byte
 			if err := rs.Scan(&id, &sealed); err != nil {
@@ -92,7 +93,7 @@ func (db *DB) due(c conn, op string, r store.LeaseRequest) (*session, error) {
 	var tenant, subject string
 	var kind int64
 	var id tenet.SessionID
-	if err := c.row(bg, `SELECT s.tenant, s.kind, s.external_id, n.external_id FROM session_names n JOIN subjects s ON s.scope = n.scope WHERE n.sid = ?`,
+	if err := c.row(bg, `SELECT s.tenant, s.kind, `+nameOf("s")+`, n.external_id FROM session_names n JOIN subjects s ON s.scope = n.scope WHERE n.sid = ?`,
 		[]any{sid}, &tenant, &kind, &subject, &id); err != nil {
 		return nil, err
 	}
@@ -118,7 +119,7 @@ func (db *DB) Ack(ctx context.Context, l store.Lease, a store.Ack) error {
 			return invalid(op, "the cursor runs backwards or past the end")
 		}
 		for _, id := range a.Done {
-			if err := c.exec(`DELETE FROM proposals WHERE sid = ? AND candidate = ?`, s.sid, string(id)); err != nil {
+			if err := c.of(s.subject.id).exec(`DELETE FROM proposals WHERE sid = ? AND candidate = ?`, s.sid, string(id)); err != nil {
 				return err
 			}
 		}
@@ -141,7 +142,7 @@ func (db *DB) Ack(ctx context.Context, l store.Lease, a store.Ack) error {
 			attempts = 0
 		}
 		return c.exec(`UPDATE sessions SET consolidated = ?, due_at = ?, attempts = ?, last_code = ?, worker = '', lease_until = ? WHERE sid = ?`,
-			a.Cursor, due, attempts, string(a.Code), int64(column.NoStart), s.sid)
+			a.Cursor, due, attempts, sealing.Plain(a.Code), int64(column.NoStart), s.sid)
 	})
 }
 
@@ -186,18 +187,18 @@ func sweep(c conn, now, after int64) (gone, last int64, seen int, err error) {
 		sid, scope, ended, due, length, cursor, attempts int64
 		proposals                                        bool
 	}
-	var rows []row
+	var found []row
 	if err := c.each(bg, `SELECT sid, scope, ended_at, due_at, length, consolidated, attempts, EXISTS (SELECT 1 FROM proposals p WHERE p.sid = s.sid)
 		FROM sessions s INDEXED BY sessions_expire WHERE expires_at <= ? AND expires_at < 9223372036854775807 AND sid > ?`+warmOnly+` ORDER BY sid LIMIT ?`,
-		[]any{now, after, swept}, func(rs *sql.Rows) error {
+		[]any{now, after, swept}, func(rs *rows) error {
 			var r row
 			err := rs.Scan(&r.sid, &r.scope, &r.ended, &r.due, &r.length, &r.cursor, &r.attempts, &r.proposals)
-			rows = append(rows, r)
+			found = append(found, r)
 			return err
 		}); err != nil {
 		return 0, 0, 0, err
 	}
-	for _, r := range rows {
+	for _, r := range found {
 		last = r.sid
 		if r.ended == column.NoStart {
 			r.ended = now
@@ -223,5 +224,5 @@ func sweep(c conn, now, after int64) (gone, last int64, seen int, err error) {
 		}
 		gone += n
 	}
-	return gone, last, len(rows), nil
+	return gone, last, len(found), nil
 }

@@ -3,14 +3,15 @@ package sqlite
 import (
 	"context"
 	"database/sql"
-	"encoding/json"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/tenet-memory/tenet"
 	"github.com/tenet-memory/tenet/gate"
 	"github.com/tenet-memory/tenet/store"
 	"github.com/tenet-memory/tenet/store/column"
+	"github.com/tenet-memory/tenet/store/sealing"
 )
 
 var (
@@ -69,7 +70,7 @@ func (db *DB) Sleeping(ctx context.Context, scope tenet.Scope) ([]tenet.RecordID
 	var out []tenet.RecordID
 	// Of an aggregate with max, SQLite takes the other columns from that row.
 	err = db.r.each(ctx, `SELECT l.record FROM (SELECT record, dormant, max(seq) FROM retention INDEXED BY retention_record WHERE scope = ?1 GROUP BY record) l
-		JOIN records r ON r.scope = ?1 AND r.id = l.record WHERE l.dormant = 1 AND r.removed = 0 ORDER BY l.record`, []any{p.id}, func(rs *sql.Rows) error {
+		JOIN records r ON r.scope = ?1 AND r.id = l.record WHERE l.dormant = 1 AND r.removed = 0`, []any{p.id}, func(rs *rows) error {
 		var id tenet.RecordID
 		err := rs.Scan(&id)
 		out = append(out, id)
@@ -78,6 +79,7 @@ func (db *DB) Sleeping(ctx context.Context, scope tenet.Scope) ([]tenet.RecordID
 	if err != nil {
 		return nil, failure(op, err)
 	}
+	slices.Sort(out)
 	return out, nil
 }
 
@@ -98,6 +100,7 @@ func (db *DB) Uses(ctx context.Context, scope tenet.Scope, after tenet.RecordID,
 		if err != nil {
 			return err
 		}
+		c = c.of(p.id)
 		var added, row int64
 		if after != "" {
 			if err := c.row(ctx, `SELECT added, rowid FROM records WHERE scope = ? AND id = ?`, []any{p.id, string(after)}, &added, &row); err == sql.ErrNoRows {
@@ -106,7 +109,7 @@ func (db *DB) Uses(ctx context.Context, scope tenet.Scope, after tenet.RecordID,
 				return err
 			}
 		}
-		rs, err := (subject{scope: scope}).records(ctx, c, `WHERE scope = ?1 AND added > 0 AND removed = 0 AND added >= ?2 AND (added > ?2 OR rowid > ?3)
+		rs, err := (subject{scope: scope, id: p.id}).records(ctx, c, `WHERE scope = ?1 AND added > 0 AND removed = 0 AND added >= ?2 AND (added > ?2 OR rowid > ?3)
 			ORDER BY added, rowid LIMIT ?4`, p.id, added, row, most)
 		if err != nil || len(rs) == 0 {
 			return err
@@ -119,17 +122,13 @@ func (db *DB) Uses(ctx context.Context, scope tenet.Scope, after tenet.RecordID,
 		}
 		of, args := ``, []any{p.id}
 		if limit > 0 {
-			ids := make([]tenet.RecordID, len(rs))
+			ids := make(sealing.Texts, len(rs))
 			for i, r := range rs {
-				ids[i] = r.ID
+				ids[i] = string(r.ID)
 			}
-			list, err := json.Marshal(ids)
-			if err != nil {
-				return err
-			}
-			of, args = ` AND record IN (SELECT value FROM json_each(?2))`, append(args, string(list))
+			of, args = ` AND record IN (SELECT value FROM json_each(?2))`, append(args, ids)
 		}
-		if err := c.each(ctx, `SELECT record, success, at FROM outcomes WHERE scope = ?1`+of+` ORDER BY seq`, args, func(rs *sql.Rows) error {
+		if err := c.each(ctx, `SELECT record, success, at FROM outcomes WHERE scope = ?1`+of+` ORDER BY seq`, args, func(rs *rows) error {
 			var id tenet.RecordID
 			var success bool
 			var when int64
@@ -155,7 +154,7 @@ func (db *DB) Uses(ctx context.Context, scope tenet.Scope, after tenet.RecordID,
 			return err
 		}
 		return c.each(ctx, `SELECT record, dormant, pinned, low_since, served_at, max(seq) FROM retention INDEXED BY retention_record
-			WHERE scope = ?1`+of+` GROUP BY record`, args, func(rs *sql.Rows) error {
+			WHERE scope = ?1`+of+` GROUP BY record`, args, func(rs *rows) error {
 			var id tenet.RecordID
 			var dormant, pinned bool
 			var low, served, seq int64
@@ -185,7 +184,7 @@ func (db *DB) Unswept(ctx context.Context, since time.Time, limit int) ([]tenet.
 		out = nil
 		var ids []int64
 		if err := c.each(ctx, `SELECT scope FROM heads WHERE swept_at < ? AND text > 0 ORDER BY swept_at, scope LIMIT ?`,
-			[]any{column.Start(since), limit}, func(rs *sql.Rows) error {
+			[]any{column.Start(since), limit}, func(rs *rows) error {
 				var id int64
 				err := rs.Scan(&id)
 				ids = append(ids, id)
@@ -218,7 +217,7 @@ func (db *DB) Swept(ctx context.Context, scope tenet.Scope, at time.Time) error 
 	}
 	return db.write(ctx, op, func(c conn) error {
 		return c.exec(`UPDATE heads SET swept_at = ? WHERE scope = (SELECT scope FROM subjects WHERE tenant = ? AND kind = ? AND external_id = ?)`,
-			column.Start(at), scope.Tenant(), int64(scope.Subject().Kind()), scope.Subject().ID())
+			append([]any{column.Start(at)}, db.names(scope)...)...)
 	})
 }
 
@@ -230,7 +229,7 @@ func (db *DB) Served(ctx context.Context, scope tenet.Scope, since time.Time) (m
 		return nil, err
 	}
 	out := map[tenet.RecordID]time.Time{}
-	err = db.r.each(ctx, `SELECT at, body FROM receipts INDEXED BY receipts_scope WHERE scope = ? AND at >= ? ORDER BY at`, []any{s.id, column.Start(since)}, func(rs *sql.Rows) error {
+	err = db.r.each(ctx, `SELECT at, body FROM receipts INDEXED BY receipts_scope WHERE scope = ? AND at >= ? ORDER BY at`, []any{s.id, column.Start(since)}, func(rs *rows) error {
 		var at int64
 		var body []byte
 		if err := rs.Scan(&at, &body); err != nil {
@@ -250,7 +249,7 @@ func (db *DB) Served(ctx context.Context, scope tenet.Scope, since time.Time) (m
 
 // retained gathers for verify what entries said about retention.
 func (v *verifier) retained() error {
-	if err := v.c.each(v.ctx, `SELECT seq, record, success, at FROM outcomes WHERE scope = ? ORDER BY seq, record`, []any{v.id}, func(rs *sql.Rows) error {
+	if err := v.c.each(v.ctx, `SELECT seq, record, success, at FROM outcomes WHERE scope = ? ORDER BY seq, record`, []any{v.id}, func(rs *rows) error {
 		var seq, at int64
 		var id tenet.RecordID
 		var success bool
@@ -270,7 +269,7 @@ func (v *verifier) retained() error {
 	}); err != nil {
 		return err
 	}
-	return v.c.each(v.ctx, `SELECT seq, record, dormant, pinned, low_since, served_at FROM retention WHERE scope = ? ORDER BY seq, record`, []any{v.id}, func(rs *sql.Rows) error {
+	return v.c.each(v.ctx, `SELECT seq, record, dormant, pinned, low_since, served_at FROM retention WHERE scope = ? ORDER BY seq, record`, []any{v.id}, func(rs *rows) error {
 		var seq, low, served int64
 		var r gate.Rest
 		if err := rs.Scan(&seq, &r.Record, &r.Dormant, &r.Pinned, &low, &served); err != nil {

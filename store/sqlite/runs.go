@@ -41,7 +41,11 @@ func (db *DB) run(ctx context.Context, c conn, op string, scope tenet.Scope, id 
 	r := &run{subject: subject{scope: scope}, id: id}
 	var wrapped []byte
 	var ended int64
-	err := c.row(ctx, selectRun, []any{scope.Tenant(), int64(scope.Subject().Kind()), scope.Subject().ID(), string(id)},
+	c, err := db.bound(ctx, c, op, scope)
+	if err != nil {
+		return nil, err
+	}
+	err = c.row(ctx, selectRun, append(db.names(scope), string(id)),
 		&r.subject.id, &wrapped, &r.sid, &ended, &r.holder, &r.fence, &r.until, &r.last)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, absent(op, "session")
@@ -161,35 +165,38 @@ func (db *DB) Checkpoints(ctx context.Context, scope tenet.Scope, id tenet.Sessi
 	var out []tenet.Checkpoint
 	found := false
 	s := subject{scope: scope}
-	err := db.r.each(ctx, selectCheckpoints,
-		[]any{scope.Tenant(), int64(scope.Subject().Kind()), scope.Subject().ID(), string(id), below, max(limit, 1)}, func(rs *sql.Rows) (err error) {
-			k := tenet.Checkpoint{Session: id}
-			var wrapped, sealed sql.RawBytes
-			var sid int64
-			var version, step, position, at sql.NullInt64
-			if err := rs.Scan(&s.id, &wrapped, &sid, &version, &step, &position, &at, &sealed); err != nil {
+	c, err := db.bound(ctx, db.r, op, scope)
+	if err != nil {
+		return nil, err
+	}
+	err = c.each(ctx, selectCheckpoints, append(db.names(scope), string(id), below, max(limit, 1)), func(rs *rows) (err error) {
+		k := tenet.Checkpoint{Session: id}
+		var wrapped, sealed sql.RawBytes
+		var sid int64
+		var version, step, position, at sql.NullInt64
+		if err := rs.Scan(&s.id, &wrapped, &sid, &version, &step, &position, &at, &sealed); err != nil {
+			return err
+		}
+		if !found {
+			found = true
+			if s.key, err = db.unwrap(s.id, wrapped); err != nil {
 				return err
 			}
-			if !found {
-				found = true
-				if s.key, err = db.unwrap(s.id, wrapped); err != nil {
-					return err
-				}
-			}
-			if !version.Valid || len(out) == limit {
-				return nil
-			}
-			k.Version, k.Step, k.Position, k.At = version.Int64, int(step.Int64), position.Int64, column.From(at.Int64)
-			plain, err := s.key.Unseal(sealed, s.about("checkpoint", sid, ""))
-			if err != nil {
-				return err
-			}
-			if err := column.DecodeCheckpoint(plain, &k); err != nil {
-				return err
-			}
-			out = append(out, k)
+		}
+		if !version.Valid || len(out) == limit {
 			return nil
-		})
+		}
+		k.Version, k.Step, k.Position, k.At = version.Int64, int(step.Int64), position.Int64, column.From(at.Int64)
+		plain, err := s.key.Unseal(sealed, s.about("checkpoint", sid, ""))
+		if err != nil {
+			return err
+		}
+		if err := column.DecodeCheckpoint(plain, &k); err != nil {
+			return err
+		}
+		out = append(out, k)
+		return nil
+	})
 	if err == nil && !found {
 		return nil, absent(op, "session")
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/tenet-memory/tenet"
 	"github.com/tenet-memory/tenet/store"
 	"github.com/tenet-memory/tenet/store/column"
+	"github.com/tenet-memory/tenet/store/sealing"
 )
 
 const sessionColumns = `sid, reads, ttl, retain_none, created_at, ended_at, last_at, length, consolidated, due_at, attempts, last_code,
@@ -44,7 +45,7 @@ func (s subject) load(ctx context.Context, c conn, op string, id tenet.SessionID
 	out := &session{subject: s, Session: tenet.Session{ID: id, Scope: s.scope}}
 	var reads []byte
 	var ttl, created, ended, last, due int64
-	err := c.row(ctx, `SELECT `+sessionColumns+` FROM sessions WHERE sid = (SELECT sid FROM session_names WHERE scope = ? AND external_id = ?)`,
+	err := c.of(s.id).row(ctx, `SELECT `+sessionColumns+` FROM sessions WHERE sid = (SELECT sid FROM session_names WHERE scope = ? AND external_id = ?)`,
 		[]any{s.id, string(id)}, &out.sid, &reads, &ttl, &out.RetainNone, &created, &ended, &last, &out.Length, &out.Consolidated, &due,
 		&out.Attempts, &out.LastCode, &out.worker, &out.fence, &out.until)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -154,7 +155,7 @@ func expiry(last time.Time, ttl time.Duration) int64 {
 
 const messageColumns = `seq, id, role, channel, speaker, text, said_at, client_id, tool_calls, tool_call_id, retain_none, label, recorded_by, recorded_at`
 
-func (s subject) message(rs *sql.Rows, id tenet.SessionID, also ...any) (tenet.Message, error) {
+func (s subject) message(rs *rows, id tenet.SessionID, also ...any) (tenet.Message, error) {
 	m := tenet.Message{Session: id}
 	var said, recorded int64
 	var calls []byte
@@ -233,7 +234,7 @@ func (s *session) kept(c conn, m tenet.Message) (*tenet.Message, error) {
 		return nil, nil
 	}
 	var k *tenet.Message
-	err := c.each(bg, `SELECT `+messageColumns+` FROM messages WHERE sid = ? AND client_id = ? AND client_id <> ''`, []any{s.sid, m.ClientID}, func(rs *sql.Rows) error {
+	err := c.of(s.subject.id).each(bg, `SELECT `+messageColumns+` FROM messages WHERE sid = ? AND client_id = ? AND client_id <> ''`, []any{s.sid, m.ClientID}, func(rs *rows) error {
 		found, err := s.message(rs, s.ID)
 		k = &found
 		return err
@@ -250,8 +251,8 @@ func (s *session) kept(c conn, m tenet.Message) (*tenet.Message, error) {
 func (s *session) insert(c conn, m tenet.Message) error {
 	var calls column.Encoder
 	column.EncodeStrings(&calls, m.ToolCalls)
-	err := c.exec(`INSERT INTO messages (scope, sid, `+messageColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-		s.subject.id, s.sid, m.Seq, string(m.ID), int64(m.Role), string(m.Channel), m.Speaker, m.Text, column.Start(m.SaidAt), m.ClientID, calls.B,
+	err := c.of(s.subject.id).exec(`INSERT INTO messages (scope, sid, `+messageColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		s.subject.id, s.sid, m.Seq, string(m.ID), int64(m.Role), string(m.Channel), m.Speaker, m.Text, column.Start(m.SaidAt), m.ClientID, sealing.Content(calls.B),
 		m.ToolCallID, m.RetainNone, int64(m.Label), m.RecordedBy, column.Start(m.RecordedAt))
 	if taken(err) {
 		return conflict("append", "the message id is taken")
@@ -276,7 +277,7 @@ func (db *DB) Messages(ctx context.Context, scope tenet.Scope, id tenet.SessionI
 			after = max(0, s.Length+after)
 		}
 		return c.each(ctx, `SELECT `+messageColumns+` FROM messages WHERE scope = ? AND sid = ? AND seq > ? ORDER BY seq LIMIT ?`,
-			[]any{s.subject.id, s.sid, after, limit}, func(rs *sql.Rows) error {
+			[]any{s.subject.id, s.sid, after, limit}, func(rs *rows) error {
 				m, err := s.message(rs, id)
 				out = append(out, m)
 				return err
@@ -297,9 +298,9 @@ func (db *DB) Cited(ctx context.Context, scope tenet.Scope, ids []tenet.MessageI
 	}
 	var out []tenet.Message
 	for _, id := range ids {
-		err := db.r.each(ctx, `SELECT m.seq, m.id, m.role, m.channel, m.speaker, m.text, m.said_at, m.client_id, m.tool_calls, m.tool_call_id,
+		err := db.r.of(s.id).each(ctx, `SELECT m.seq, m.id, m.role, m.channel, m.speaker, m.text, m.said_at, m.client_id, m.tool_calls, m.tool_call_id,
 				m.retain_none, m.label, m.recorded_by, m.recorded_at, n.external_id
-			FROM messages m JOIN session_names n ON n.sid = m.sid WHERE m.scope = ? AND m.id = ?`, []any{s.id, string(id)}, func(rs *sql.Rows) error {
+			FROM messages m JOIN session_names n ON n.sid = m.sid WHERE m.scope = ? AND m.id = ?`, []any{s.id, string(id)}, func(rs *rows) error {
 			var session tenet.SessionID
 			m, err := s.message(rs, "", &session)
 			m.Session = session
@@ -332,7 +333,7 @@ func (db *DB) Propose(ctx context.Context, scope tenet.Scope, id tenet.SessionID
 		}
 		content := store.ContentDigest(s.key, p)
 		var old []byte
-		err = c.row(bg, `SELECT content FROM proposals WHERE sid = ? AND candidate = ?`, []any{s.sid, string(p.ID)}, &old)
+		err = c.of(s.subject.id).row(bg, `SELECT content FROM proposals WHERE sid = ? AND candidate = ?`, []any{s.sid, string(p.ID)}, &old)
 		switch {
 		case err == nil && bytes.Equal(old, content):
 			return nil
@@ -344,7 +345,7 @@ func (db *DB) Propose(ctx context.Context, scope tenet.Scope, id tenet.SessionID
 		if err := db.visitor(c, s.subject, p.ProposedBy); err != nil {
 			return err
 		}
-		if err := c.exec(`INSERT INTO proposals (scope, sid, candidate, content, sealed) VALUES (?, ?, ?, ?, ?)`,
+		if err := c.of(s.subject.id).exec(`INSERT INTO proposals (scope, sid, candidate, content, sealed) VALUES (?, ?, ?, ?, ?)`,
 			s.subject.id, s.sid, string(p.ID), content, s.seal(p, s.about("proposal", s.sid, string(p.ID)))); err != nil {
 			return err
 		}
@@ -358,13 +359,13 @@ func (db *DB) Propose(ctx context.Context, scope tenet.Scope, id tenet.SessionID
 // Serve implements store.Sessions.
 func (db *DB) Serve(ctx context.Context, scope tenet.Scope, r tenet.Receipt) error {
 	const op = "serve"
-	body := column.EncodeReceipt(r)
+	body := sealing.Content(column.EncodeReceipt(r))
 	return db.write(ctx, op, func(c conn) error {
 		s, err := db.session(bg, c, op, scope, r.Session)
 		if err != nil {
 			return err
 		}
-		if err := c.exec(`INSERT INTO receipts (scope, sid, at, body) VALUES (?, ?, ?, ?)`, s.subject.id, s.sid, column.Start(r.At), body); err != nil || s.EndedAt.IsZero() {
+		if err := c.of(s.subject.id).exec(`INSERT INTO receipts (scope, sid, at, body) VALUES (?, ?, ?, ?)`, s.subject.id, s.sid, column.Start(r.At), body); err != nil || s.EndedAt.IsZero() {
 			return err
 		}
 		// The log may be gone already: what is served late goes with the next sweep.
@@ -380,7 +381,7 @@ func (db *DB) Receipts(ctx context.Context, scope tenet.Scope, id tenet.SessionI
 		return nil, failure(op, err)
 	}
 	var out []tenet.Receipt
-	err = db.r.each(ctx, `SELECT at, body FROM receipts WHERE sid = ? ORDER BY n`, []any{s.sid}, func(rs *sql.Rows) error {
+	err = db.r.each(ctx, `SELECT at, body FROM receipts WHERE sid = ? ORDER BY n`, []any{s.sid}, func(rs *rows) error {
 		var at int64
 		var body []byte
 		if err := rs.Scan(&at, &body); err != nil {

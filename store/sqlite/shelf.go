@@ -3,13 +3,15 @@ package sqlite
 import (
 	"context"
 	"database/sql"
-	"encoding/json"
 	"errors"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/tenet-memory/tenet"
 	"github.com/tenet-memory/tenet/store"
 	"github.com/tenet-memory/tenet/store/column"
+	"github.com/tenet-memory/tenet/store/sealing"
 )
 
 var _ store.Shelf = (*DB)(nil)
@@ -34,12 +36,12 @@ func (db *DB) PutAll(ctx context.Context, scope tenet.Scope, thread string, bs [
 				return invalid(op, "no id")
 			}
 			if b.Replace {
-				if err := c.exec(`DELETE FROM blobs WHERE tid = ? AND id = ?`, tid, b.ID); err != nil {
+				if err := c.of(s.id).exec(`DELETE FROM blobs WHERE tid = ? AND id = ?`, tid, b.ID); err != nil {
 					return err
 				}
 			}
 			var there int
-			err := c.row(bg, `SELECT 1 FROM blobs WHERE tid = ? AND id = ?`, []any{tid, b.ID}, &there)
+			err := c.of(s.id).row(bg, `SELECT 1 FROM blobs WHERE tid = ? AND id = ?`, []any{tid, b.ID}, &there)
 			if err == nil {
 				continue // the first stays
 			}
@@ -60,17 +62,19 @@ func (db *DB) Find(ctx context.Context, scope tenet.Scope, now time.Time, thread
 	if limit < 0 {
 		return nil, invalid(op, "a negative limit")
 	}
-	return db.versions(ctx, op, scope, thread,
-		`tid = ?1 AND id >= ?2 AND substr(id, 1, length(?2)) = ?2 AND (?3 = '' OR id < ?3) AND expires_at > ?4 ORDER BY id DESC LIMIT ?5`, prefix, below, column.Start(now), limit)
+	bs, err := db.versions(ctx, op, scope, thread,
+		`tid = ?1 AND id >= ?2 AND substr(id, 1, length(?2)) = ?2 AND (?3 = '' OR id < ?3) AND expires_at > ?4 ORDER BY id DESC LIMIT ?5`, db.text(prefix), db.text(below), column.Start(now), db.most(limit))
+	if err != nil || db.seal == nil {
+		return bs, err
+	}
+	bs = slices.DeleteFunc(bs, func(b tenet.Blob) bool { return !strings.HasPrefix(b.ID, prefix) || below != "" && b.ID >= below })
+	slices.SortFunc(bs, func(a, b tenet.Blob) int { return strings.Compare(b.ID, a.ID) })
+	return bs[:min(limit, len(bs))], nil
 }
 
 // Named implements store.Shelf.
 func (db *DB) Named(ctx context.Context, scope tenet.Scope, thread string, ids []string) ([]tenet.Blob, error) {
-	names, err := json.Marshal(ids)
-	if err != nil {
-		return nil, invalid("named", "an id is no text")
-	}
-	return db.versions(ctx, "named", scope, thread, `tid = ? AND id IN (SELECT value FROM json_each(?))`, string(names))
+	return db.versions(ctx, "named", scope, thread, `tid = ? AND id IN (SELECT value FROM json_each(?))`, sealing.Texts(ids))
 }
 
 // Remove implements store.Shelf.
@@ -91,7 +95,7 @@ func (db *DB) Remove(ctx context.Context, scope tenet.Scope, thread string, ids 
 			return err
 		}
 		for _, id := range ids {
-			one, err := c.affect(`DELETE FROM blobs WHERE tid = ? AND id = ?`, tid, id)
+			one, err := c.of(s.id).affect(`DELETE FROM blobs WHERE tid = ? AND id = ?`, tid, id)
 			if err != nil {
 				return err
 			}
@@ -116,7 +120,7 @@ func (db *DB) Threads(ctx context.Context, scope tenet.Scope, now time.Time, pre
 	err = db.r.each(ctx, `SELECT t.external_id, b.created_at FROM thread_names t JOIN blobs b
 		ON b.n = (SELECT n FROM blobs WHERE tid = t.tid AND expires_at > ?1 ORDER BY n DESC LIMIT 1)
 		WHERE t.scope = ?2 AND t.external_id >= ?3 AND t.external_id > ?4 AND substr(t.external_id, 1, length(?3)) = ?3
-		ORDER BY t.external_id LIMIT ?5`, []any{column.Start(now), s.id, prefix, after, limit}, func(rs *sql.Rows) error {
+		ORDER BY t.external_id LIMIT ?5`, []any{column.Start(now), s.id, db.text(prefix), db.text(after), db.most(limit)}, func(rs *rows) error {
 		var t tenet.Thread
 		var at int64
 		err := rs.Scan(&t.Name, &at)
@@ -124,5 +128,8 @@ func (db *DB) Threads(ctx context.Context, scope tenet.Scope, now time.Time, pre
 		out = append(out, t)
 		return err
 	})
+	if db.seal != nil {
+		out = sealing.Page(out, func(t tenet.Thread) string { return t.Name }, prefix, after, limit)
+	}
 	return out, failure(op, err)
 }

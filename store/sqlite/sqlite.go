@@ -24,6 +24,7 @@ import (
 
 	"github.com/tenet-memory/tenet"
 	"github.com/tenet-memory/tenet/store"
+	"github.com/tenet-memory/tenet/store/sealing"
 	"github.com/tenet-memory/tenet/trace"
 )
 
@@ -43,6 +44,10 @@ type Options struct {
 	// read from the file beside the database, path + ".key", which is made
 	// on first use and belongs in no backup of the database.
 	MasterKey []byte
+	// Vault, when it is set, holds the data keys of a sealed database: a new one
+	// is made sealed, one that is not sealed is refused. Without it a sealed one
+	// is refused.
+	Vault store.Vault
 }
 
 // DB is one open file. It is safe for concurrent use.
@@ -51,6 +56,7 @@ type DB struct {
 	keyFile    string  // where the master key is read again when it was rotated; empty: nowhere
 	w          *writer // nil when the file is read-only
 	r          conn
+	seal       *sealing.Sealer // nil: the file is not sealed
 	facts      factCache
 	surrogates sync.Map // of scopes whose position was asked for: tenet.Scope to int64
 	closeAll   func() error
@@ -153,7 +159,14 @@ func openReadOnly(ctx context.Context, path string, o Options) (*DB, error) {
 
 // unlock finds the master key and holds it against the file.
 func (db *DB) unlock(ctx context.Context, path string, o Options) (*DB, error) {
-	if err := db.findKey(ctx, path, o); err != nil {
+	err := db.findKey(ctx, path, o)
+	if err == nil && db.seal != nil {
+		err = db.shredded(ctx, o.Vault)
+	}
+	if err == nil && db.w != nil {
+		err = failure("open", db.destroy(ctx))
+	}
+	if err != nil {
 		db.closeAll()
 		return nil, err
 	}

@@ -33,6 +33,36 @@ func TestContract(t *testing.T) {
 	})
 }
 
+// sealed opens a new sealed file with a vault of its own.
+func sealed(t testing.TB) *DB {
+	t.Helper()
+	db, _ := sealedAt(t, filepath.Join(t.TempDir(), "tenet.db"))
+	return db
+}
+
+func sealedAt(t testing.TB, path string) (*DB, *Vault) {
+	t.Helper()
+	v, err := OpenVault(context.Background(), path+".vault", true)
+	if err != nil {
+		t.Fatalf("open the vault: %v", err)
+	}
+	db, err := Open(context.Background(), path, Options{Vault: v})
+	if err != nil {
+		t.Fatalf("open: %v", err)
+	}
+	t.Cleanup(func() { db.Close(); v.Close() })
+	return db, v
+}
+
+func TestContractSealed(t *testing.T) {
+	storetest.Run(t, storetest.Backend{
+		Ledger:   func(t testing.TB) store.Ledger { return sealed(t) },
+		Sessions: func(t testing.TB) store.Sessions { return sealed(t) },
+		Threads:  func(t testing.TB) store.Threads { return sealed(t) },
+		Tamper:   tamper,
+	})
+}
+
 func TestContractInMemory(t *testing.T) {
 	storetest.Run(t, storetest.Backend{
 		Ledger:   func(t testing.TB) store.Ledger { return open(t, Memory) },
@@ -52,6 +82,10 @@ func tamper(t testing.TB, l store.Ledger, w storetest.Tampering) {
 	}
 	raw := func(query string, args ...any) {
 		t.Helper()
+		args, err := db.seal.Args(s.id, args)
+		if err != nil {
+			t.Fatal(err)
+		}
 		res, err := db.w.pool.Exec(query, args...)
 		if err != nil {
 			t.Fatal(err)
@@ -104,7 +138,11 @@ func plant(t testing.TB, db *DB, scope int64, id string) {
 		`INSERT INTO records SELECT * FROM planted`,
 		`DROP TABLE planted`,
 	} {
-		if _, err := db.w.pool.Exec(q, []any{scope, id}[:2*min(1, countParams(q))]...); err != nil {
+		args, err := db.seal.Args(scope, []any{scope, id})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := db.w.pool.Exec(q, args[:2*min(1, countParams(q))]...); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"database/sql"
 
 	"github.com/tenet-memory/tenet"
 	"github.com/tenet-memory/tenet/store"
@@ -60,7 +59,7 @@ func (db *DB) StagedCited(ctx context.Context, scope tenet.Scope, session tenet.
 		if err != nil || sid == 0 {
 			return err
 		}
-		return c.each(ctx, `SELECT candidate, sealed FROM staged WHERE scope = ? AND sid = ? ORDER BY n`, []any{s.id, sid}, func(rs *sql.Rows) error {
+		return c.each(ctx, `SELECT candidate, sealed FROM staged WHERE scope = ? AND sid = ? ORDER BY n`, []any{s.id, sid}, func(rs *rows) error {
 			var id string
 			var sealed []byte
 			if err := rs.Scan(&id, &sealed); err != nil {
@@ -89,8 +88,8 @@ func (db *DB) Unjudged(ctx context.Context, limit int) ([]store.SessionRef, erro
 		return nil, invalid(op, "a negative limit")
 	}
 	var out []store.SessionRef
-	err := db.r.each(ctx, `SELECT DISTINCT s.tenant, s.kind, s.external_id, n.external_id FROM staged w
-		JOIN subjects s ON s.scope = w.scope JOIN session_names n ON n.sid = w.sid ORDER BY 1, 2, 3, 4 LIMIT ?`, []any{limit}, func(rs *sql.Rows) error {
+	err := db.r.each(ctx, `SELECT DISTINCT s.tenant, s.kind, `+nameOf("s")+`, n.external_id FROM staged w
+		JOIN subjects s ON s.scope = w.scope JOIN session_names n ON n.sid = w.sid ORDER BY 1, 2, 3, 4 LIMIT ?`, []any{limit}, func(rs *rows) error {
 		var tenant, subject string
 		var kind int64
 		var ref store.SessionRef

@@ -10,6 +10,7 @@ import (
 	"github.com/tenet-memory/tenet"
 	"github.com/tenet-memory/tenet/store"
 	"github.com/tenet-memory/tenet/store/column"
+	"github.com/tenet-memory/tenet/store/sealing"
 )
 
 // subject is a scope as the tables know it. The zero id is nobody yet.
@@ -32,7 +33,7 @@ func (db *DB) find(ctx context.Context, c conn, op string, scope tenet.Scope) (s
 	}
 	var wrapped []byte
 	var gone int64
-	err := c.row(ctx, selectSubject, []any{scope.Tenant(), int64(scope.Subject().Kind()), scope.Subject().ID()}, &s.id, &wrapped, &gone)
+	err := c.row(ctx, selectSubject, db.names(scope), &s.id, &wrapped, &gone)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
 		return s, nil
@@ -58,12 +59,56 @@ func (db *DB) enter(c conn, op string, scope tenet.Scope) (subject, error) {
 		return s, err
 	}
 	s.id, s.key = store.Surrogate(), store.NewDataKey()
-	if err := c.exec(`INSERT INTO subjects (scope, tenant, kind, external_id, data_key, erased_at) VALUES (?, ?, ?, ?, ?, ?)`,
-		s.id, scope.Tenant(), int64(scope.Subject().Kind()), scope.Subject().ID(), db.master().Wrap(s.id, s.key), column.Micros(s.gone)); err != nil {
+	wrapped, name := db.master().Wrap(s.id, s.key), ""
+	if db.seal != nil { // the key is durable before the first row that needs it
+		if err := db.seal.Keep(bg, s.id, s.key, wrapped); err != nil {
+			return s, err
+		}
+		wrapped, name = []byte{}, scope.Subject().ID()
+	}
+	if err := c.of(s.id).exec(`INSERT INTO subjects (tenant, kind, external_id, scope, data_key, erased_at, name) VALUES (?, ?, ?, ?, ?, ?, ?)`,
+		append(db.names(scope), s.id, wrapped, column.Micros(s.gone), name)...); err != nil {
 		return s, err
 	}
 	return s, c.exec(`INSERT INTO heads (scope, base, text, reset) VALUES (?1, ?2, ?2, ?2)`, s.id, base)
 }
+
+// names are the arguments that find a scope's row in subjects. In a sealed file
+// it is found by a keyed digest.
+func (db *DB) names(scope tenet.Scope) []any {
+	id := scope.Subject().ID()
+	if db.seal != nil {
+		id = db.master().SubjectName(scope)
+	}
+	return []any{sealing.Plain(scope.Tenant()), int64(scope.Subject().Kind()), sealing.Plain(id)}
+}
+
+// nameOf is the column of a subject's name in the table of that name in a query.
+func nameOf(table string) string {
+	return `CASE WHEN ` + table + `.name = '' THEN ` + table + `.external_id ELSE ` + table + `.name END`
+}
+
+// most is the limit of a query whose order SQL can't make when the file is
+// sealed: then all is read, and put in order and cut afterwards.
+func (db *DB) most(limit int) int {
+	if db.seal != nil {
+		return -1 // SQLite's word for no limit
+	}
+	return limit
+}
+
+// text is the argument of a comparison of order: in a sealed file it is made
+// afterwards.
+func (db *DB) text(s string) sealing.Plain {
+	if db.seal != nil {
+		return ""
+	}
+	return sealing.Plain(s)
+}
+
+// inOrder names a scope of a tenant so that the order of names is that of
+// scopes.
+func inOrder(s tenet.Scope) string { return strconv.Itoa(int(s.Subject().Kind())) + s.Subject().ID() }
 
 // scopeOf makes the scope back from its row.
 func scopeOf(tenant string, kind int64, id string) (tenet.Scope, error) {
@@ -81,9 +126,18 @@ func scopeOf(tenant string, kind int64, id string) (tenet.Scope, error) {
 	return s, nil
 }
 
+// bound is c for a statement that finds a scope and texts of it at once.
+func (db *DB) bound(ctx context.Context, c conn, op string, scope tenet.Scope) (conn, error) {
+	if db.seal == nil {
+		return c, nil
+	}
+	s, err := db.find(ctx, c, op, scope)
+	return c.of(s.id), err
+}
+
 // session finds the surrogate of a session's name, 0 when it has none.
 func (s subject) session(ctx context.Context, c conn, id tenet.SessionID) (sid int64, err error) {
-	err = c.row(ctx, `SELECT sid FROM session_names WHERE scope = ? AND external_id = ?`, []any{s.id, string(id)}, &sid)
+	err = c.of(s.id).row(ctx, `SELECT sid FROM session_names WHERE scope = ? AND external_id = ?`, []any{s.id, string(id)}, &sid)
 	if errors.Is(err, sql.ErrNoRows) {
 		err = nil
 	}
@@ -97,7 +151,7 @@ func (s subject) nameSession(c conn, id tenet.SessionID) (int64, error) {
 		return sid, err
 	}
 	sid = store.Surrogate()
-	return sid, c.exec(`INSERT INTO session_names (sid, scope, external_id) VALUES (?, ?, ?)`, sid, s.id, string(id))
+	return sid, c.of(s.id).exec(`INSERT INTO session_names (sid, scope, external_id) VALUES (?, ?, ?)`, sid, s.id, string(id))
 }
 
 // about names a row for sealing, so that sealed columns can't be swapped.

@@ -14,7 +14,7 @@ import (
 
 // thread finds the surrogate of a thread's name, 0 when it has none.
 func (s subject) thread(ctx context.Context, c conn, name string) (tid int64, err error) {
-	err = c.row(ctx, `SELECT tid FROM thread_names WHERE scope = ? AND external_id = ?`, []any{s.id, name}, &tid)
+	err = c.of(s.id).row(ctx, `SELECT tid FROM thread_names WHERE scope = ? AND external_id = ?`, []any{s.id, name}, &tid)
 	if errors.Is(err, sql.ErrNoRows) {
 		err = nil
 	}
@@ -27,19 +27,19 @@ func (s subject) named(c conn, name string) (tid int64, err error) {
 		return tid, err
 	}
 	tid = store.Surrogate()
-	return tid, c.exec(`INSERT INTO thread_names (tid, scope, external_id) VALUES (?, ?, ?)`, tid, s.id, name)
+	return tid, c.of(s.id).exec(`INSERT INTO thread_names (tid, scope, external_id) VALUES (?, ?, ?)`, tid, s.id, name)
 }
 
 // shelve seals and inserts a version.
 func (s subject) shelve(c conn, tid int64, b tenet.Blob) error {
-	return c.exec(`INSERT INTO blobs (scope, tid, `+blobColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`, s.id, tid, b.ID, b.Parent,
+	return c.of(s.id).exec(`INSERT INTO blobs (scope, tid, `+blobColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`, s.id, tid, b.ID, b.Parent,
 		s.key.Seal(b.Data, s.about("blob", tid, b.ID)), s.key.Seal(b.Meta, s.about("meta", tid, b.ID)), column.Start(b.CreatedAt), column.End(b.ExpiresAt))
 }
 
 const blobColumns = `id, parent, data, meta, created_at, expires_at`
 
 // blob opens a version's row.
-func (s subject) blob(rs *sql.Rows, tid int64, thread string) (tenet.Blob, error) {
+func (s subject) blob(rs *rows, tid int64, thread string) (tenet.Blob, error) {
 	b := tenet.Blob{Thread: thread}
 	var data, meta []byte
 	var created, expires int64
@@ -71,7 +71,7 @@ func (db *DB) Put(ctx context.Context, scope tenet.Scope, b tenet.Blob, strict b
 			return err
 		}
 		var old *tenet.Blob
-		if err := c.each(bg, `SELECT `+blobColumns+` FROM blobs WHERE tid = ? AND id = ?`, []any{tid, b.ID}, func(rs *sql.Rows) error {
+		if err := c.of(s.id).each(bg, `SELECT `+blobColumns+` FROM blobs WHERE tid = ? AND id = ?`, []any{tid, b.ID}, func(rs *rows) error {
 			k, err := s.blob(rs, tid, b.Thread)
 			old = &k
 			return err
@@ -140,7 +140,7 @@ func (db *DB) versions(ctx context.Context, op string, scope tenet.Scope, thread
 		if err != nil || tid == 0 {
 			return err
 		}
-		return c.each(ctx, `SELECT `+blobColumns+` FROM blobs WHERE `+where, append([]any{tid}, args...), func(rs *sql.Rows) error {
+		return c.of(s.id).each(ctx, `SELECT `+blobColumns+` FROM blobs WHERE `+where, append([]any{tid}, args...), func(rs *rows) error {
 			b, err := s.blob(rs, tid, thread)
 			out = append(out, b)
 			return err

@@ -76,7 +76,7 @@ func (s subject) blocked(ctx context.Context, c conn, q gate.Query) (b gate.Bloc
 	}
 	find := func(statement string, f func(kind gate.TombKind, label tenet.Label, at time.Time)) error {
 		return c.each(ctx, `SELECT kind, label, at FROM tombstones WHERE scope = ? AND statement = ?`,
-			[]any{s.id, store.StatementDigest(s.key, statement)}, func(rs *sql.Rows) error {
+			[]any{s.id, store.StatementDigest(s.key, statement)}, func(rs *rows) error {
 				var kind gate.TombKind
 				var label tenet.Label
 				var at int64
@@ -115,7 +115,7 @@ func (l *ledger) block(q gate.Query) (gate.Block, error) {
 
 // tombstones gathers what entries buried.
 func (v *verifier) tombstones() error {
-	if err := v.c.each(v.ctx, `SELECT seq, statement, kind, label, at, digest FROM tombstones WHERE scope = ?`, []any{v.id}, func(rs *sql.Rows) error {
+	if err := v.c.each(v.ctx, `SELECT seq, statement, kind, label, at, digest FROM tombstones WHERE scope = ?`, []any{v.id}, func(rs *rows) error {
 		var seq, at int64
 		var fp, digest []byte
 		var kind gate.TombKind
@@ -135,7 +135,7 @@ func (v *verifier) tombstones() error {
 		return err
 	}
 	return v.c.each(v.ctx, `SELECT h.aged_seq, t.ref FROM held h JOIN trail t ON t.scope = h.scope AND t.seq = h.seq
-		WHERE h.scope = ? AND h.aged_seq <> 0 ORDER BY t.ref`, []any{v.id}, func(rs *sql.Rows) error {
+		WHERE h.scope = ? AND h.aged_seq <> 0 ORDER BY t.ref`, []any{v.id}, func(rs *rows) error {
 		var seq int64
 		var ref string
 		if err := rs.Scan(&seq, &ref); err != nil {

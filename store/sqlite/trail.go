@@ -9,6 +9,7 @@ import (
 
 	"github.com/tenet-memory/tenet"
 	"github.com/tenet-memory/tenet/store/column"
+	"github.com/tenet-memory/tenet/store/sealing"
 )
 
 // entries reads links of the chain with their words, in order. content is
@@ -17,11 +18,11 @@ func (s subject) entries(ctx context.Context, c conn, where string, args []any, 
 	f func(e tenet.AuditEntry, v tenet.Verdict, content []byte) error) error {
 	args = append([]any{s.id}, args...)
 	args = append(args, limit)
-	return c.each(ctx, `SELECT c.seq, c.action, c.outcome, c.codes, c.ruleset, c.at, c.digest, c.prev, c.hash,
+	return c.of(s.id).each(ctx, `SELECT c.seq, c.action, c.outcome, c.codes, c.ruleset, c.at, c.digest, c.prev, c.hash,
 			ifnull(t.ref, ''), ifnull(t.actor, ''), ifnull(t.why, ''), t.content, ifnull(t.record, ''), ifnull(t.replaced, ''),
 			ifnull(t.tier, 0), ifnull(t.key, ''), ifnull(t.label, 0), ifnull(t.effect, ''), ifnull(t.findings, ''), ifnull(t.at, 0)
 		FROM chain c LEFT JOIN trail t ON t.scope = c.scope AND t.seq = c.seq
-		WHERE c.scope = ? AND `+where+` ORDER BY c.seq LIMIT ?`, args, func(rs *sql.Rows) error {
+		WHERE c.scope = ? AND `+where+` ORDER BY c.seq LIMIT ?`, args, func(rs *rows) error {
 		e, v, content, err := scanEntry(rs)
 		if err != nil {
 			return err
@@ -102,7 +103,7 @@ func (db *DB) Evidence(ctx context.Context, scope tenet.Scope, id tenet.RecordID
 		return nil, err
 	}
 	var one int
-	err = db.r.row(ctx, `SELECT 1 FROM records WHERE scope = ? AND id = ?`, []any{p.id, string(id)}, &one)
+	err = db.r.of(p.id).row(ctx, `SELECT 1 FROM records WHERE scope = ? AND id = ?`, []any{p.id, string(id)}, &one)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, absent(op, "record")
 	}
@@ -118,8 +119,8 @@ func (db *DB) Evidence(ctx context.Context, scope tenet.Scope, id tenet.RecordID
 
 // kept reads the evidence kept with a record.
 func (s subject) kept(ctx context.Context, c conn, id tenet.RecordID, f func(tenet.Evidence)) error {
-	return c.each(ctx, `SELECT message, session, role, label, excerpt, said_at FROM evidence WHERE scope = ? AND record = ? ORDER BY seq, n`,
-		[]any{s.id, string(id)}, func(rs *sql.Rows) error {
+	return c.of(s.id).each(ctx, `SELECT message, session, role, label, excerpt, said_at FROM evidence WHERE scope = ? AND record = ? ORDER BY seq, n`,
+		[]any{s.id, string(id)}, func(rs *rows) error {
 			var e tenet.Evidence
 			var said int64
 			if err := rs.Scan(&e.Message, &e.Session, &e.Role, &e.Label, &e.Excerpt, &said); err != nil {
@@ -146,7 +147,7 @@ func (db *DB) Held(ctx context.Context, scope tenet.Scope, now time.Time, after 
 		}
 		before := int64(column.NoEnd)
 		if after != "" {
-			err := c.row(ctx, `SELECT seq FROM trail WHERE scope = ? AND ref = ? AND content IS NOT NULL`, []any{s.id, string(after)}, &before)
+			err := c.of(s.id).row(ctx, `SELECT seq FROM trail WHERE scope = ? AND ref = ? AND content IS NOT NULL`, []any{s.id, string(after)}, &before)
 			if errors.Is(err, sql.ErrNoRows) {
 				return nil
 			}
@@ -158,7 +159,7 @@ func (db *DB) Held(ctx context.Context, scope tenet.Scope, now time.Time, after 
 				t.ref, t.actor, t.why, t.content, t.record, t.replaced, t.tier, t.key, t.label, t.effect, t.findings, t.at,
 				h.state, h.expires_at, h.sealed
 			FROM held h JOIN chain c ON c.scope = h.scope AND c.seq = h.seq JOIN trail t ON t.scope = h.scope AND t.seq = h.seq
-			WHERE h.scope = ? AND h.seq < ? ORDER BY h.seq DESC LIMIT ?`, []any{s.id, before, limit}, func(rs *sql.Rows) error {
+			WHERE h.scope = ? AND h.seq < ? ORDER BY h.seq DESC LIMIT ?`, []any{s.id, before, limit}, func(rs *rows) error {
 			var h tenet.Held
 			var expires int64
 			var sealed []byte
@@ -202,9 +203,9 @@ func (db *DB) Scopes(ctx context.Context, tenant string, after tenet.Scope, limi
 		return nil, invalid(op, "the scope to go on from is another tenant's")
 	}
 	var out []tenet.Scope
-	err := db.r.each(ctx, `SELECT s.kind, s.external_id FROM subjects s JOIN heads h ON h.scope = s.scope
+	err := db.r.each(ctx, `SELECT s.kind, `+nameOf("s")+` FROM subjects s JOIN heads h ON h.scope = s.scope
 		WHERE s.tenant = ? AND (s.kind, s.external_id) > (?, ?) AND h.audit > 0 ORDER BY s.kind, s.external_id LIMIT ?`,
-		[]any{tenant, int64(after.Subject().Kind()), after.Subject().ID(), limit}, func(rs *sql.Rows) error {
+		[]any{sealing.Plain(tenant), int64(after.Subject().Kind()), db.text(after.Subject().ID()), db.most(limit)}, func(rs *rows) error {
 			var kind int64
 			var id string
 			if err := rs.Scan(&kind, &id); err != nil {
@@ -216,6 +217,9 @@ func (db *DB) Scopes(ctx context.Context, tenant string, after tenet.Scope, limi
 		})
 	if err != nil {
 		return nil, failure(op, err)
+	}
+	if db.seal != nil {
+		out = sealing.Page(out, inOrder, "", inOrder(after), limit)
 	}
 	return out, nil
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/tenet-memory/tenet"
 	"github.com/tenet-memory/tenet/store"
 	"github.com/tenet-memory/tenet/store/column"
+	"github.com/tenet-memory/tenet/store/sealing"
 )
 
 var _ store.Vectors = (*DB)(nil)
@@ -40,7 +41,7 @@ func (db *DB) Unplaced(ctx context.Context, space string, limit int) ([]tenet.Re
 			err := c.each(ctx, `SELECT r.scope, r.id FROM records r INDEXED BY records_placed
 				WHERE r.added > 0 AND r.removed = 0 AND r.`+side+`
 				AND NOT EXISTS (SELECT 1 FROM vectors v WHERE v.scope = r.scope AND v.record = r.id AND v.space = ?1)
-				ORDER BY r.placed, r.scope LIMIT ?2`, []any{id, limit - len(found)}, func(rs *sql.Rows) error {
+				ORDER BY r.placed, r.scope LIMIT ?2`, []any{id, limit - len(found)}, func(rs *rows) error {
 				var o owned
 				err := rs.Scan(&o.scope, &o.id)
 				found = append(found, o)
@@ -63,7 +64,7 @@ func (db *DB) Unplaced(ctx context.Context, space string, limit int) ([]tenet.Re
 			if scope.IsZero() {
 				continue // erased
 			}
-			rs, err := subject{scope: scope}.records(ctx, c, `WHERE scope = ? AND id = ?`, o.scope, o.id)
+			rs, err := subject{scope: scope, id: o.scope}.records(ctx, c, `WHERE scope = ? AND id = ?`, o.scope, o.id)
 			if err != nil {
 				return err
 			}
@@ -81,7 +82,7 @@ func (db *DB) Unplaced(ctx context.Context, space string, limit int) ([]tenet.Re
 func ownerOf(ctx context.Context, c conn, id int64) (tenet.Scope, error) {
 	var tenant, name string
 	var kind int64
-	err := c.row(ctx, `SELECT tenant, kind, external_id FROM subjects WHERE scope = ?`, []any{id}, &tenant, &kind, &name)
+	err := c.row(ctx, `SELECT s.tenant, s.kind, `+nameOf("s")+` FROM subjects s WHERE s.scope = ?`, []any{id}, &tenant, &kind, &name)
 	if errors.Is(err, sql.ErrNoRows) {
 		return tenet.Scope{}, nil
 	}
@@ -93,7 +94,7 @@ func ownerOf(ctx context.Context, c conn, id int64) (tenet.Scope, error) {
 
 // spaceID is the number of a space, 0 for one that nothing was placed in.
 func spaceID(ctx context.Context, c conn, name string) (id int64, err error) {
-	err = c.row(ctx, `SELECT space FROM spaces WHERE name = ?`, []any{name}, &id)
+	err = c.row(ctx, `SELECT space FROM spaces WHERE name = ?`, []any{sealing.Plain(name)}, &id)
 	if errors.Is(err, sql.ErrNoRows) {
 		err = nil
 	}
@@ -115,20 +116,21 @@ func (db *DB) Place(ctx context.Context, scope tenet.Scope, space string, vs []s
 		var id, dense int64
 		err := c.row(bg, `SELECT h.scope, h.dense FROM subjects s JOIN heads h ON h.scope = s.scope
 			WHERE s.tenant = ? AND s.kind = ? AND s.external_id = ?`,
-			[]any{scope.Tenant(), int64(scope.Subject().Kind()), scope.Subject().ID()}, &id, &dense)
+			db.names(scope), &id, &dense)
 		if errors.Is(err, sql.ErrNoRows) {
 			return nil // erased meanwhile: nothing of it comes back
 		}
 		if err != nil {
 			return err
 		}
-		if err := c.exec(`INSERT INTO spaces (name) VALUES (?) ON CONFLICT DO NOTHING`, space); err != nil {
+		if err := c.exec(`INSERT INTO spaces (name) VALUES (?) ON CONFLICT DO NOTHING`, sealing.Plain(space)); err != nil {
 			return err
 		}
 		number, err := spaceID(bg, c, space)
 		if err != nil {
 			return err
 		}
+		c = c.of(id)
 		moved := false
 		for _, v := range vs {
 			n, err := c.affect(`UPDATE records SET placed = ? WHERE scope = ? AND id = ? AND added > 0 AND removed = 0`, number, id, string(v.Record))
@@ -140,7 +142,7 @@ func (db *DB) Place(ctx context.Context, scope tenet.Scope, space string, vs []s
 			}
 			if err := c.exec(`INSERT INTO vectors (scope, record, space, position, numbers) VALUES (?, ?, ?, ?, ?)
 				ON CONFLICT DO UPDATE SET position = excluded.position, numbers = excluded.numbers`,
-				id, string(v.Record), number, dense+1, column.AsBytes(v.Values)); err != nil {
+				id, string(v.Record), number, dense+1, sealing.Content(column.AsBytes(v.Values))); err != nil {
 				return err
 			}
 			moved = true
@@ -169,7 +171,7 @@ func (db *DB) Places(ctx context.Context, scope tenet.Scope, space string, since
 			return err
 		}
 		return c.each(ctx, `SELECT record, numbers FROM vectors INDEXED BY vectors_position
-			WHERE scope = ? AND space = ? AND position > ? ORDER BY position, record`, []any{p.id, id, int64(since)}, func(rs *sql.Rows) error {
+			WHERE scope = ? AND space = ? AND position > ? ORDER BY position, record`, []any{p.id, id, int64(since)}, func(rs *rows) error {
 			var v store.Vector
 			var b []byte // Scan copies into it
 			if err := rs.Scan(&v.Record, &b); err != nil {

@@ -68,7 +68,7 @@ func (db *DB) sound(ctx context.Context) (bool, error) {
 		return db.checked.ok, nil
 	}
 	ok := true
-	err := db.r.each(ctx, `PRAGMA integrity_check(1)`, nil, func(rs *sql.Rows) error {
+	err := db.r.each(ctx, `PRAGMA integrity_check(1)`, nil, func(rs *rows) error {
 		var line string
 		err := rs.Scan(&line)
 		ok = ok && line == "ok"
@@ -134,7 +134,7 @@ func (v *verifier) find(seq uint64, why string) {
 func (v *verifier) records() error {
 	own := v.scope.Key()
 	agreed := map[string][][]tenet.Origin{}
-	if err := v.c.each(v.ctx, `SELECT record, origins FROM corroborations WHERE scope = ? ORDER BY seq`, []any{v.id}, func(rs *sql.Rows) error {
+	if err := v.c.each(v.ctx, `SELECT record, origins FROM corroborations WHERE scope = ? ORDER BY seq`, []any{v.id}, func(rs *rows) error {
 		var id string
 		var b []byte
 		if err := rs.Scan(&id, &b); err != nil {
@@ -147,7 +147,7 @@ func (v *verifier) records() error {
 		return err
 	}
 	return v.c.each(v.ctx, `SELECT `+recordColumns+`, digest, size, seq, closed_seq, expired_seq, added, removed, origins
-		FROM records WHERE scope = ? ORDER BY seq, rowid`, []any{v.id}, func(rs *sql.Rows) error {
+		FROM records WHERE scope = ? ORDER BY seq, rowid`, []any{v.id}, func(rs *rows) error {
 		var digest, base []byte
 		var size int
 		var seq, closed, expired, added, removed int64
@@ -243,7 +243,7 @@ func (v *verifier) records() error {
 // digest it was kept with, to the one that expired it by what is left.
 func (v *verifier) evidence() error {
 	return v.c.each(v.ctx, `SELECT e.record, e.seq, e.n, e.message, e.session, e.role, e.label, e.excerpt, e.said_at, e.digest, ifnull(r.expired_seq, 0)
-		FROM evidence e LEFT JOIN records r ON r.scope = e.scope AND r.id = e.record WHERE e.scope = ? ORDER BY e.seq, e.record, e.n`, []any{v.id}, func(rs *sql.Rows) error {
+		FROM evidence e LEFT JOIN records r ON r.scope = e.scope AND r.id = e.record WHERE e.scope = ? ORDER BY e.seq, e.record, e.n`, []any{v.id}, func(rs *rows) error {
 		var e tenet.Evidence
 		var record tenet.RecordID
 		var seq, said, expired int64
@@ -281,7 +281,7 @@ type left struct {
 
 func (v *verifier) agreements() error {
 	return v.c.each(v.ctx, `SELECT c.seq, c.record, c.origins, ifnull(r.tier, 0) FROM corroborations c
-		LEFT JOIN records r ON r.scope = c.scope AND r.id = c.record WHERE c.scope = ?`, []any{v.id}, func(rs *sql.Rows) error {
+		LEFT JOIN records r ON r.scope = c.scope AND r.id = c.record WHERE c.scope = ?`, []any{v.id}, func(rs *rows) error {
 		var seq int64
 		var a gate.Agreement
 		var b []byte
@@ -302,7 +302,7 @@ func (v *verifier) agreements() error {
 
 func (v *verifier) holds() error {
 	return v.c.each(v.ctx, `SELECT h.seq, h.state, h.settled_seq, h.aged_seq, h.sealed, h.expires_at, ifnull(t.ref, '') FROM held h
-		LEFT JOIN trail t ON t.scope = h.scope AND t.seq = h.seq WHERE h.scope = ?`, []any{v.id}, func(rs *sql.Rows) error {
+		LEFT JOIN trail t ON t.scope = h.scope AND t.seq = h.seq WHERE h.scope = ?`, []any{v.id}, func(rs *rows) error {
 		var seq, settled, aged, expires int64
 		var state tenet.HoldState
 		var ref string
@@ -321,7 +321,7 @@ func (v *verifier) holds() error {
 
 func (v *verifier) stages() error {
 	last := map[int64]int64{}
-	return v.c.each(v.ctx, `SELECT seq, sid, from_pos, to_pos, count FROM stages WHERE scope = ? ORDER BY seq`, []any{v.id}, func(rs *sql.Rows) error {
+	return v.c.each(v.ctx, `SELECT seq, sid, from_pos, to_pos, count FROM stages WHERE scope = ? ORDER BY seq`, []any{v.id}, func(rs *rows) error {
 		var seq, sid int64
 		var m store.StageMark
 		if err := rs.Scan(&seq, &sid, &m.From, &m.To, &m.Count); err != nil {
@@ -340,7 +340,7 @@ func (v *verifier) stages() error {
 
 // waiting opens the staged candidates.
 func (v *verifier) waiting() error {
-	return v.c.each(v.ctx, `SELECT sid, candidate, content, sealed FROM staged WHERE scope = ?`, []any{v.id}, func(rs *sql.Rows) error {
+	return v.c.each(v.ctx, `SELECT sid, candidate, content, sealed FROM staged WHERE scope = ?`, []any{v.id}, func(rs *rows) error {
 		var sid int64
 		var id string
 		var content, sealed []byte
@@ -486,6 +486,11 @@ func (w *work) digest(key store.DataKey, e tenet.AuditEntry, verdict tenet.Verdi
 	w.Ref, w.Actor, w.Why, w.Content, w.Verdict = e.Ref, e.Actor, e.Why, content, verdict
 	slices.Sort(w.RecordIDs)
 	slices.Sort(w.Expired)
+	slices.Sort(w.Aged)
+	slices.SortFunc(w.Rests, func(a, b gate.Rest) int { return cmp.Compare(a.Record, b.Record) })
+	if w.Tally != nil {
+		slices.Sort(w.Tally.Records)
+	}
 	slices.SortStableFunc(w.left, func(a, b left) int { return cmp.Compare(a.record, b.record) })
 	w.Evidence = w.kept
 	for _, l := range w.left {

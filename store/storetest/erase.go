@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"crypto/rand"
+	"crypto/sha256"
 	"encoding/json"
 	"testing"
 	"time"
@@ -66,6 +67,15 @@ func RunErasure[D Erasable](t *testing.T, open func(testing.TB) D, dump func(tes
 			c.run(t, r)
 		})
 	}
+}
+
+// Fill writes rows of a subject into every table that can have one. Its name,
+// and every text, id and place in them hold the word.
+func Fill(t testing.TB, db Erasable, word string) tenet.Scope {
+	t.Helper()
+	r := &eraseRig{rig: rigOn(t, db, mustScope(t, "acme", tenet.User("sarah-"+word)), nil), db: db}
+	r.fill(word)
+	return r.scope
 }
 
 // mark stands in everything that is to go.
@@ -174,7 +184,8 @@ func (r *eraseRig) fill(word string) {
 	_, err = r.db.Settle(ctx, r.scope, store.Settle{Session: session, Key: e.Key, Attempt: e.Attempt, State: tenet.EffectCompleted, Outcome: json.RawMessage(`"allergic to ` + word + `"`), Now: r.now})
 	must(r.TB, err)
 	must(r.TB, r.db.Put(ctx, r.scope, tenet.Blob{Thread: "thread-" + word, ID: "v1-" + word, Data: []byte("blob about " + word), Meta: []byte(word), CreatedAt: r.now}, false))
-	r.access(tenet.Key{ID: rand.Text(), Tenant: r.scope.Tenant(), Kind: tenet.EndUser, Name: r.scope.Subject().ID(), Subjects: []string{r.scope.Subject().String()}, Hash: []byte("0123456789abcdef" + word + r.scope.Key())})
+	hash := sha256.Sum256([]byte(word + r.scope.Key()))
+	r.access(tenet.Key{ID: rand.Text(), Tenant: r.scope.Tenant(), Kind: tenet.EndUser, Name: r.scope.Subject().ID(), Subjects: []string{r.scope.Subject().String()}, Hash: hash[:]})
 	once := store.WithOnce(ctx, &store.Once{Tenant: r.scope.Tenant(), Caller: "app:test", Route: "append", Key: word + r.scope.Key(), Fingerprint: []byte(word), Now: r.now, ExpiresAt: r.now.Add(time.Hour),
 		Answer: func(v any) ([]byte, error) { return json.Marshal(v) }})
 	_, err = r.db.Append(once, r.scope, session, []tenet.Message{{ID: tenet.MessageID("once-" + word), Role: tenet.RoleUser, Text: "again " + word, Label: tenet.LabelUserStated, RecordedBy: "app:test", RecordedAt: r.now}}, time.Time{})

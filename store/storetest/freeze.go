@@ -133,12 +133,13 @@ func frozenDoesNotExpire(t testing.TB, b Backend) {
 	if n := aged(); n != 0 {
 		t.Errorf("%d refused texts are due under a hold", n)
 	}
-	if n, err := r.l.(store.Freezer).Overdue(ctx, r.now); err != nil || n != 2 {
-		t.Errorf("overdue: %d, %v, want 2", n, err)
+	hs := r.frozen(10)
+	if len(hs) != 1 || hs[0].Overdue != 2 {
+		t.Fatalf("the hold: %+v", hs)
 	}
-	if hs := r.frozen(10); len(hs) != 1 || hs[0].Overdue != 2 {
-		t.Errorf("the hold: %+v", hs)
-	}
+	f, err := r.l.(store.Freezer).FrozenCounts(ctx, r.now)
+	must(t, err)
+	same(t, "counts under a hold", f, store.FrozenCounts{Holds: 1, Oldest: hs[0].Since, Overdue: 2})
 	// A sweep that looked before the hold was placed writes nothing.
 	d, err := r.g.ExpireText(r.scope, []tenet.Record{r.record(id)}, r.now)
 	must(t, err)

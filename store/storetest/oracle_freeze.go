@@ -37,16 +37,20 @@ func (o *Oracle) Frozen(ctx context.Context, tenant string, now time.Time, after
 	return out[:min(limit, len(out))], nil
 }
 
-// Overdue implements store.Freezer.
-func (o *Oracle) Overdue(ctx context.Context, now time.Time) (n int, err error) {
+// FrozenCounts implements store.Freezer.
+func (o *Oracle) FrozenCounts(ctx context.Context, now time.Time) (f store.FrozenCounts, err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for _, s := range o.scopes {
 		if s.frozen != 0 {
-			n += s.overdue(now)
+			f.Holds++
+			f.Overdue += s.overdue(now)
+			if at := s.chain[s.frozen-1].At; f.Oldest.IsZero() || at.Before(f.Oldest) {
+				f.Oldest = at
+			}
 		}
 	}
-	return n, ctx.Err()
+	return f, ctx.Err()
 }
 
 func (d *durable) overdue(now time.Time) int {
