@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
 	"go.yaml.in/yaml/v3"
@@ -27,6 +28,17 @@ func TestAlertsAndDashboardNameWhatTheServerExposes(t *testing.T) {
 	if resp, err := http.Get(url + "/v1/keys"); err == nil {
 		resp.Body.Close()
 	}
+	client := mcp.NewClient(&mcp.Implementation{Name: "deploy", Version: "1"}, nil)
+	agent, err := client.Connect(t.Context(), &mcp.StreamableClientTransport{
+		Endpoint: url + "/mcp/users/deploy", HTTPClient: &http.Client{Transport: bearing(at("agent").env["TENET_API_KEY"])}, MaxRetries: -1,
+	}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := agent.ListTools(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	agent.Close()
 	exposed := exposedMetrics(t, url)
 	for _, e := range append(alertExpressions(t), panelExpressions(t)...) {
 		checkExpression(t, exposed, e)

@@ -16,13 +16,13 @@ func generated(t *testing.T) map[string]string {
 	var codes strings.Builder
 	codes.WriteString("```text\n" + exitHelp() + "```\n")
 	var conf strings.Builder
-	conf.WriteString("| key | environment | default |\n| --- | --- | --- |\n")
+	conf.WriteString("| key | environment | default | |\n| --- | --- | --- | --- |\n")
 	for _, k := range keys {
 		def := "`" + k.def + "`"
 		if k.def == "" {
 			def = ""
 		}
-		fmt.Fprintf(&conf, "| `%s` | `TENET_%s` | %s |\n", k.name, strings.ToUpper(k.name), def)
+		fmt.Fprintf(&conf, "| `%s` | `TENET_%s` | %s | %s |\n", k.name, strings.ToUpper(k.name), def, k.meaning)
 	}
 	return map[string]string{"exit codes": codes.String(), "configuration": conf.String(), "commands": commandList(t)}
 }

@@ -23,61 +23,65 @@ import (
 	"github.com/tenet-memory/tenet/memory"
 )
 
+// setting is one thing that can be configured.
+type setting struct {
+	name, def string
+	secret    bool
+	meaning   string // for docs/cli.md
+}
+
 // keys are what can be configured, in the order in which config check shows
 // them: in the file by these names, in the environment as TENET_ and the name
 // in capitals, and as flags but for the secrets, which don't belong in a
 // process list.
-var keys = []struct {
-	name, def string
-	secret    bool
-}{
-	{"store", "./tenet.db", false},
-	{"sessions", "", false}, // empty: with the ledger
-	{"tenant", "default", false},
-	{"subject", "", false}, // or user, or project
-	{"as", "", false},
-	{"actor", "cli", false},
-	{"owns", "", false},
-	{"durable", "on", false},
-	{"session_ttl", "0s", false},
-	{"episode_retention", "0s", false},
-	{"debounce", "30s", false},
-	{"extractor", "rules", false}, // or verbatim, anthropic, openai
-	{"extractor_model", "", false},
-	{"extractor_url", "", false},
-	{"extractor_key", "", true},
-	{"extractor_budget", "0", false}, // tokens, in and out, that a process may spend; 0: no bound
-	{"policy", "", false},            // a policy file; see tenet policy check
-	{"root_log", "", false},          // where the server appends signed audit roots
-	{"root_key", "", false},          // file with the key that signs them (default: root_log with .key)
-	{"erasure_log", "", false},       // the journal of erasures that a restore reads (default: a file store's name with .erasures)
-	{"lease", "15s", false},          // short: a killed command's session is free again soon
-	{"listen", "127.0.0.1:7766", false},
-	{"rate_principal", "0", false}, // requests a second; 0: no bound
-	{"rate_tenant", "0", false},    // of all its principals together
-	{"server", "", false},
-	{"api_key", "", true},
-	{"models", "", false},       // folder of installed models
-	{"embedder", "auto", false}, // or none, openai, or an installed model
-	{"embed_url", "", false},
-	{"embed_model", "", false},
-	{"embed_key", "", true},
-	{"embed_dim", "0", false}, // 0: ask the server at the start
-	{"embed_query_prefix", "", false},
-	{"embed_passage_prefix", "", false},
-	{"oidc_issuer", "", false},
-	{"oidc_audience", "", false},
-	{"oidc_tenant", "", false},
-	{"oidc_kind", "", false},
-	{"oidc_client", "", false},       // the console's client at the issuer; empty: it takes keys alone
-	{"oidc_client_secret", "", true}, // empty: a public client
-	{"public_url", "", false},        // where browsers reach the server, https://memory.example.com
-	{"master_key", "", true},
-	{"key_service", "", false},      // where master_key is unwrapped: Vault's transit engine, https://vault:8200/v1/transit
-	{"key_service_key", "", false},  // the name of its key (default: tenet)
-	{"key_service_token", "", true}, // what it is asked with
-	{"fence_secret", "", true},
-	{"vault", "", false}, // the file of a sealed database's data keys; a new database with one is made sealed
+var keys = []setting{
+	{"store", "./tenet.db", false, "the database: a path, `sqlite:PATH` or `postgres://...`"},
+	{"sessions", "", false, "where sessions are kept: `redis://...`; empty: with the store"},
+	{"tenant", "default", false, "the tenant"},
+	{"subject", "", false, "whose memory: `user:ID`, `project:ID` or `tenant`; `user` and `project` say the same"},
+	{"as", "", false, "who a command acts as: app, agent, user, connector or operator; empty: as each command says"},
+	{"actor", "cli", false, "the name of who acts"},
+	{"owns", "", false, "the fact keys that a connector owns, separated by commas"},
+	{"durable", "on", false, "`off`: sessions only"},
+	{"session_ttl", "0s", false, "how long a session's log is kept after its last message; 0: for ever"},
+	{"episode_retention", "0s", false, "how long a verbatim turn keeps its text; 0: for ever"},
+	{"debounce", "30s", false, "how long after a message its session is consolidated; a server's default is 300ms"},
+	{"extractor", "rules", false, "rules, verbatim, anthropic or openai"},
+	{"extractor_model", "", false, "the vendor's model"},
+	{"extractor_url", "", false, "a server that speaks the vendor's protocol; empty: the vendor's"},
+	{"extractor_key", "", true, "the vendor's key"},
+	{"extractor_budget", "0", false, "tokens, in and out, that a process may spend; 0: no bound"},
+	{"policy", "", false, "a policy file; see `tenet policy check`"},
+	{"root_log", "", false, "where the server appends signed audit roots; empty: it takes none"},
+	{"root_key", "", false, "the file with the key that signs them; empty: beside `root_log`, with `.key`"},
+	{"erasure_log", "", false, "the journal of erasures that a restore reads; empty: a file store's name with `.erasures`"},
+	{"lease", "15s", false, "how long a worker may take over one session; short, so that a killed one's is free again soon"},
+	{"listen", "127.0.0.1:7766", false, "the address to serve on"},
+	{"rate_principal", "0", false, "requests a second of one key at one process; 0: no bound"},
+	{"rate_tenant", "0", false, "requests a second of all keys of a tenant at one process; 0: no bound"},
+	{"server", "", false, "run commands against a server instead of a file"},
+	{"api_key", "", true, "the key for `server`"},
+	{"models", "", false, "the folder of installed models; empty: `~/.local/share/tenet/models`"},
+	{"embedder", "auto", false, "auto, none, openai or an installed model"},
+	{"embed_url", "", false, "a server that speaks the vendor's protocol; empty: the vendor's"},
+	{"embed_model", "", false, "the model there"},
+	{"embed_key", "", true, "the key there"},
+	{"embed_dim", "0", false, "numbers in a vector; 0: the server is asked at the start"},
+	{"embed_query_prefix", "", false, "what the model wants before a query"},
+	{"embed_passage_prefix", "", false, "what the model wants before a passage"},
+	{"oidc_issuer", "", false, "an issuer whose tokens are accepted beside API keys"},
+	{"oidc_audience", "", false, "for whom its tokens must be meant"},
+	{"oidc_tenant", "", false, "the tenant of all its tokens; empty: the claim `tenet_tenant` says"},
+	{"oidc_kind", "", false, "the kind of all its tokens; empty: the claim `tenet_kind` says"},
+	{"oidc_client", "", false, "the console's client at the issuer; empty: it takes keys alone"},
+	{"oidc_client_secret", "", true, "that client's secret; empty: a public client"},
+	{"public_url", "", false, "where browsers reach the server, such as `https://memory.example.com`"},
+	{"master_key", "", true, "64 hexadecimal digits that wrap every subject's data key, several during a rotation; empty: the file beside a file store"},
+	{"key_service", "", false, "where `master_key` is unwrapped: Vault's transit engine, `https://vault:8200/v1/transit`"},
+	{"key_service_key", "", false, "the name of its key; empty: tenet"},
+	{"key_service_token", "", true, "what it is asked with"},
+	{"fence_secret", "", true, "keys the fence around rendered memory, the same for every process; empty: derived from the master key"},
+	{"vault", "", false, "the file of a sealed database's data keys; a new database with one is made sealed"},
 }
 
 // settings are the effective configuration, checked.
@@ -406,12 +410,7 @@ func origin(u *url.URL) bool {
 
 // masked is the effective value of a key as it may be shown.
 func (s settings) masked(name string) string {
-	i := slices.IndexFunc(keys, func(k struct {
-		name, def string
-		secret    bool
-	}) bool {
-		return k.name == name
-	})
+	i := slices.IndexFunc(keys, func(k setting) bool { return k.name == name })
 	if keys[i].secret && s.values[name] != "" {
 		return "********"
 	}

@@ -2,6 +2,8 @@ package main
 
 import (
 	"os"
+	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -89,4 +91,56 @@ func TestSecretsOfABrokenFileAreNotPrinted(t *testing.T) {
 	if r := s.fails(tenet.Invalid, "config", "check", "--config", path); strings.Contains(r.err, "hunter2") {
 		t.Error(r.err)
 	}
+}
+
+// TestEverySettingThatIsReadIsInTheReference: what the command asks its
+// configuration for is one of the keys, of which docs/cli.md is made; what else
+// it asks the environment for, a page names.
+func TestEverySettingThatIsReadIsInTheReference(t *testing.T) {
+	for _, k := range keys {
+		if k.meaning == "" {
+			t.Errorf("%s: the reference does not say what it is", k.name)
+		}
+	}
+	pages := ""
+	for _, text := range texts(t, "../../docs/*.md") {
+		pages += text
+	}
+	settings, variables := 0, 0
+	for name, text := range texts(t, "*.go") {
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		for _, m := range regexp.MustCompile(`(?:\bvalues|\bsource|\bv)\["([a-z_]+)"\]`).FindAllStringSubmatch(text, -1) {
+			if settings++; !known(m[1]) {
+				t.Errorf("%s reads the setting %s, which no key is", name, m[1])
+			}
+		}
+		for _, m := range regexp.MustCompile(`"((?:TENET|OTEL)_[A-Z_]+[A-Z])"`).FindAllStringSubmatch(text, -1) {
+			// OTEL_EXPORTER_OTLP_TRACES_PROTOCOL goes with the one without TRACES_.
+			if variables++; !strings.Contains(pages, strings.Replace(m[1], "OTLP_TRACES_P", "OTLP_P", 1)) {
+				t.Errorf("%s reads %s, which no page names", name, m[1])
+			}
+		}
+	}
+	if settings < 20 || variables < 5 {
+		t.Fatalf("%d settings, %d variables: the search is broken", settings, variables)
+	}
+}
+
+func texts(t *testing.T, pattern string) map[string]string {
+	t.Helper()
+	names, err := filepath.Glob(pattern)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]string{}
+	for _, name := range names {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out[name] = string(text)
+	}
+	return out
 }
