@@ -1,4 +1,4 @@
-# make run    build, import a small conversation, show the context block
+# make run    build, import a small conversation, show the context block, serve on 127.0.0.1:7766
 # make test   install what the tests need, then run all of them
 # make test-postgres, test-redis  start servers and run what needs them
 # make soak   two servers, 64 clients, everything killed at random, for five minutes
@@ -7,7 +7,7 @@
 # make eval   measure retrieval on the sets in TENET_DATA, with and without the model
 # make bench  benchmarks; make bench-recall recall through the engine on the SQLite ledger
 # make fuzz   each fuzz target for FUZZTIME (one minute)
-# make serve  serve that memory over HTTP, on 127.0.0.1:7766
+# make serve  serve that memory again
 # make fuzz-api, bench-http, bench-checkpoint, crash   the server's long tests
 # make bench-console  the console's pages with a million records
 # make screenshots  a picture of each page of the console, in SCREENSHOTS (bin/screenshots)
@@ -21,9 +21,12 @@ FUZZTIME ?= 60s
 export HOME    ?= /tmp
 export GOFLAGS ?= -buildvcs=false
 
-.PHONY: model eval bench-recall run build test test-postgres test-redis soak bench-postgres bench-redis bench-langgraph bench-scale bench-near bench fuzz lint clean serve fuzz-api bench-http bench-checkpoint crash
+.PHONY: model eval bench-recall run story build test test-postgres test-redis soak bench-postgres bench-redis bench-langgraph bench-scale bench-near bench fuzz lint clean serve fuzz-api bench-http bench-checkpoint crash
 
-run: build
+run: story
+	@bin/tenet serve --store $(STORE)
+
+story: build
 	@mkdir -p $(dir $(STORE))
 	@echo "== import a conversation (examples/data/sarah.jsonl)"
 	@bin/tenet import --store $(STORE) examples/data/sarah.jsonl
@@ -37,13 +40,14 @@ run: build
 	@echo "== the context block of a new session that asks for this week's promotions"
 	@bin/tenet context --store $(STORE) --user sarah --session make-run "Show me this week's promotions."
 	@echo
-	@echo "Go on:"
+	@echo "Go on, in another terminal:"
 	@echo "  bin/tenet demo                                             Sarah's story, in four acts"
 	@echo "  bin/tenet recall --store $(STORE) --user sarah \"quiet hotel\"    find by meaning"
 	@echo "  bin/tenet facts --store $(STORE) --user sarah                 load by identity"
 	@echo "  bin/tenet audit list --store $(STORE) --user sarah            what was decided, and why"
-	@echo "  make serve                                                 serve it over HTTP, see README.md"
 	@echo "  bin/tenet --help                                           the rest"
+	@echo
+	@echo "== serving it (README.md, Over HTTP); Ctrl-C stops, make serve starts it again"
 
 serve: build
 	@mkdir -p $(dir $(STORE))

@@ -159,7 +159,7 @@ func runPage(t *testing.T, p manual, bs []block) {
 		"tenet": fmt.Sprintf("TENET_TEST_MAIN=%s exec %q \"$@\"", mode, self),
 		"go":    fmt.Sprintf("cd %q && TENET_TEST_MAIN=go exec %q \"$@\"", root, self),
 		"make": fmt.Sprintf(`PATH=${PATH#*:}
-			if [ "$1" = run ]; then exec make -s -f %q -o build run STORE=data/run.db; fi
+			if [ "$1" = run ]; then exec make -s -f %q -o build story STORE=data/run.db; fi # TestMakeRunServes is the rest
 			exec make -C %q -n "$@" >/dev/null`, filepath.Join(root, "Makefile"), root),
 	} {
 		must(t, os.WriteFile(filepath.Join(bin, name), []byte("#!/bin/sh\n"+script+"\n"), 0o755))

@@ -34,7 +34,7 @@ func soakFor() time.Duration {
 
 // TestTwoServersLoseNothingWhileEverythingIsKilled: 64 clients of four tenants
 // write through two servers over one PostgreSQL and one Redis (append-only,
-// every second), while servers are killed and both databases are stopped hard
+// flushed at each write), while servers are killed and both databases are stopped hard
 // and started again. Each client repeats a call under its key until it is
 // answered. Then all that was acknowledged is there once, each key has one open
 // value, no effect was carried out twice, every chain verifies, and no client
@@ -91,7 +91,7 @@ func newSoak(t *testing.T) *soak {
 	t.Logf("seed %d", seed)
 	s := &soak{T: t, r: rand.New(rand.NewPCG(seed, 0)), env: map[string]string{}}
 	s.startPostgres()
-	s.redisAt = []string{"redis-server", "--port", freePort(t), "--bind", "127.0.0.1", "--dir", t.TempDir(), "--save", "", "--logfile", "log", "--appendonly", "yes", "--appendfsync", "everysec"}
+	s.redisAt = []string{"redis-server", "--port", freePort(t), "--bind", "127.0.0.1", "--dir", t.TempDir(), "--save", "", "--logfile", "log", "--appendonly", "yes", "--appendfsync", "always"}
 	if _, err := exec.LookPath(s.redisAt[0]); err != nil {
 		s.redisAt[0] = "valkey-server"
 	}
