@@ -173,6 +173,9 @@ func statement(sql string) Word {
 	verb, next := "", false
 	for w := range strings.FieldsFuncSeq(sql, func(r rune) bool { return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && r != '_' }) {
 		switch {
+		case next && (w == "tenet" || strings.EqualFold(w, "SELECT")): // the schema, or a query in its table's place
+			next = w == "tenet"
+			continue
 		case next:
 			return Word(verb + " " + w)
 		case verb == "":

@@ -110,7 +110,10 @@ func TestAStatementIsItsVerbAndItsTable(t *testing.T) {
 		"COMMIT": "COMMIT",
 		"SELECT set_config('role', 'shellfish', true)": "SELECT",
 		"": "",
-		"SELECT count(*) FROM \"held\" -- shellfish FROM notes": "SELECT held",
+		"SELECT count(*) FROM \"held\" -- shellfish FROM notes":      "SELECT held",
+		"SELECT record, numbers FROM tenet.vectors WHERE scope = $1": "SELECT vectors",
+		"INSERT INTO tenet.receipts (scope) VALUES ($1)":             "INSERT receipts",
+		"SELECT id FROM (SELECT r.id FROM tenet.records r) f":        "SELECT records",
 	} {
 		p, out := recording()
 		ctx, root := trace.Begin(trace.With(t.Context(), p), "job")
