@@ -25,7 +25,7 @@ func (a *app) issuer() (*issued, error) {
 	if v["oidc_issuer"] == "" {
 		return nil, nil
 	}
-	provider, err := oidc.NewProvider(a.ctx, v["oidc_issuer"])
+	provider, err := signon.Discover(a.ctx, v["oidc_issuer"])
 	if err != nil {
 		return nil, tenet.Errorf(tenet.Unavailable, "serve", "oidc_issuer: its discovery document cannot be had")
 	}
@@ -45,7 +45,7 @@ func (i *issued) authenticator(keys *memory.Keyring, audience string) memory.Aut
 		}
 		token, err := verifier.Verify(ctx, credential)
 		if err != nil {
-			return tenet.Principal{}, tenet.Errorf(tenet.Denied, "authenticate", "the token is not the issuer's, or not any more")
+			return tenet.Principal{}, signon.Refusal(err)
 		}
 		return i.mapping.of(token)
 	}

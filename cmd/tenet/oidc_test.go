@@ -134,6 +134,43 @@ func TestTheConsoleSignsInAtTheConfiguredIssuer(t *testing.T) {
 	}
 }
 
+// TestWithoutTheIssuersKeysNobodyIsRefused: a token that cannot be looked at is
+// not a bad one. Keys that were fetched go on being good.
+func TestWithoutTheIssuersKeysNobodyIsRefused(t *testing.T) {
+	for name, fetched := range map[string]bool{"before the first token": false, "after it": true} {
+		i := issuertest.New(t)
+		a := &app{ctx: t.Context()}
+		a.set.values = map[string]string{"oidc_issuer": i.URL, "oidc_tenant": "acme", "oidc_kind": "operator", "oidc_client": "console", "public_url": "http://localhost"}
+		issuer, err := a.issuer()
+		if err != nil {
+			t.Fatal(err)
+		}
+		auth, on := issuer.authenticator(nil, "tenet"), issuer.signOn(a.set.values, a.set.limits)
+		api, console := i.Token(i.Key, i.Claims("olga", "tenet"), nil), i.Token(i.Key, i.Claims("olga", "console"), nil)
+		if fetched {
+			if _, err := auth(t.Context(), api); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := on.Principal(t.Context(), console); err != nil {
+				t.Fatal(err)
+			}
+		}
+		i.Stop()
+		_, err1 := auth(t.Context(), api)
+		_, err2 := on.Principal(t.Context(), console)
+		want := tenet.Unavailable
+		if fetched {
+			want = tenet.NoError
+		}
+		if tenet.KindOf(err1) != want || tenet.KindOf(err2) != want {
+			t.Errorf("%s: %v, %v", name, err1, err2)
+		}
+		if _, err := a.issuer(); tenet.KindOf(err) != tenet.Unavailable {
+			t.Errorf("%s: discovery: %v", name, err)
+		}
+	}
+}
+
 type proxied func(*http.Request) (*http.Response, error)
 
 func (f proxied) RoundTrip(q *http.Request) (*http.Response, error) { return f(q) }

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/coreos/go-oidc/v3/oidc"
@@ -65,13 +66,29 @@ func (f *Flow) Return(ctx context.Context, code, nonce, verifier string) (string
 	return raw, nil
 }
 
-// Verify looks at a token again: the issuer's, of this client, not run out.
+// Verify looks at a token again: the issuer's, of this client, not run out. Errors
+// are those of Refusal.
 func (f *Flow) Verify(ctx context.Context, raw string) (*oidc.IDToken, error) {
 	token, err := f.verifier.Verify(ctx, raw)
 	if err != nil {
-		return nil, denied("the token is not the issuer's, or not any more")
+		return nil, Refusal(err)
 	}
 	return token, nil
+}
+
+// Discover reads an issuer's discovery document; its keys are fetched when they
+// are needed. An issuer that hangs is one that is away.
+func Discover(ctx context.Context, issuer string) (*oidc.Provider, error) {
+	return oidc.NewProvider(oidc.ClientContext(ctx, &http.Client{Timeout: patience}), issuer)
+}
+
+// Refusal is what the verifier's error means: Denied; Unavailable when the
+// issuer's keys cannot be had, which says nothing of the token.
+func Refusal(err error) error {
+	if strings.HasPrefix(err.Error(), "failed to verify signature: fetching keys") { // there is no type for it
+		return tenet.Errorf(tenet.Unavailable, "sign in", "the issuer's keys cannot be had")
+	}
+	return denied("the token is not the issuer's, or not any more")
 }
 
 func denied(why string) error { return tenet.Errorf(tenet.Denied, "sign in", "%s", why) }
