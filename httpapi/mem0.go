@@ -363,7 +363,7 @@ func (a *API) mem0Search(ctx context.Context, c call, b mem0Search) (mem0Found, 
 	if err != nil {
 		return mem0Found{}, err
 	}
-	out := mem0Found{Results: []Mem0Memory{}, Degraded: found.Degraded, Ignored: append(b.ignored(), named(option{"threshold", b.Threshold != nil},
+	out := mem0Found{Results: []Mem0Memory{}, Degraded: found.Degraded, Approximate: found.Approximate, Ignored: append(b.ignored(), named(option{"threshold", b.Threshold != nil},
 		option{"rerank", b.Rerank != nil}, option{"keyword_search", b.KeywordSearch != nil}, option{"explain", b.Explain != nil}, option{"reference_date", b.ReferenceDate != nil})...)}
 	top := 1.0 // a fact ranks before what was found: it must not be missed
 	for _, h := range found.Hits {

@@ -109,9 +109,10 @@ type mem0List struct {
 }
 
 type mem0Found struct {
-	Results  []Mem0Memory `json:"results"`
-	Degraded tenet.Code   `json:"degraded,omitempty"`
-	Ignored  []string     `json:"ignored,omitempty"`
+	Results     []Mem0Memory        `json:"results"`
+	Degraded    tenet.Code          `json:"degraded,omitempty"`
+	Approximate *memory.Approximate `json:"approximate,omitempty"`
+	Ignored     []string            `json:"ignored,omitempty"`
 }
 
 // mem0Added is what became of an add: what is in memory now, what the gate

@@ -96,15 +96,16 @@ type contextIn struct {
 }
 
 type contextOut struct {
-	Notice   string       `json:"notice"`
-	Facts    []factOut    `json:"facts" jsonschema:"everything known for certain about the user, whatever was asked"`
-	Recalled []hitOut     `json:"recalled" jsonschema:"found by meaning; may miss things"`
-	Pending  []messageOut `json:"pending" jsonschema:"what the user said in this session that is not consolidated yet"`
-	Messages []messageOut `json:"messages" jsonschema:"the newest of the session's log"`
-	Tokens   int          `json:"tokens"`
-	Omitted  int          `json:"omitted" jsonschema:"records and messages that did not fit the budget"`
-	Degraded string       `json:"degraded,omitempty" jsonschema:"why recall went by words only"`
-	Receipt  string       `json:"receipt"`
+	Notice      string              `json:"notice"`
+	Facts       []factOut           `json:"facts" jsonschema:"everything known for certain about the user, whatever was asked"`
+	Recalled    []hitOut            `json:"recalled" jsonschema:"found by meaning; may miss things"`
+	Pending     []messageOut        `json:"pending" jsonschema:"what the user said in this session that is not consolidated yet"`
+	Messages    []messageOut        `json:"messages" jsonschema:"the newest of the session's log"`
+	Tokens      int                 `json:"tokens"`
+	Omitted     int                 `json:"omitted" jsonschema:"records and messages that did not fit the budget"`
+	Degraded    string              `json:"degraded,omitempty" jsonschema:"why recall went by words only"`
+	Approximate *memory.Approximate `json:"approximate,omitempty" jsonschema:"an index in the database was asked what is near, which may miss some"`
+	Receipt     string              `json:"receipt"`
 }
 
 type recallIn struct {
@@ -114,9 +115,10 @@ type recallIn struct {
 }
 
 type recallOut struct {
-	Notice   string   `json:"notice"`
-	Recalled []hitOut `json:"recalled"`
-	Degraded string   `json:"degraded,omitempty"`
+	Notice      string              `json:"notice"`
+	Recalled    []hitOut            `json:"recalled"`
+	Degraded    string              `json:"degraded,omitempty"`
+	Approximate *memory.Approximate `json:"approximate,omitempty" jsonschema:"an index in the database was asked what is near, which may miss some"`
 }
 
 type factsIn struct {
@@ -149,7 +151,7 @@ func (t *tools) reading() {
 			}
 			return answer[contextOut]{contextOut{
 				Notice: notice, Facts: factsOut(w.Facts), Recalled: hitsOut(w.Recalled), Pending: messagesOut(w.Pending), Messages: messagesOut(w.Messages),
-				Tokens: w.Tokens.Total, Omitted: w.Omitted.Recalled + w.Omitted.Pending + w.Omitted.Messages, Degraded: string(w.Degraded), Receipt: w.Receipt.ID,
+				Tokens: w.Tokens.Total, Omitted: w.Omitted.Recalled + w.Omitted.Pending + w.Omitted.Messages, Degraded: string(w.Degraded), Approximate: w.Approximate, Receipt: w.Receipt.ID,
 			}, text}, nil
 		})
 	add(t, "recall", "Find by meaning", "Find notes, earlier turns and documents by meaning. It may miss; what must not be missed is a fact, which context and facts always return.",
@@ -167,7 +169,7 @@ func (t *tools) reading() {
 			if text == "" {
 				text = "Nothing was found for " + c.scope.Subject().String() + "."
 			}
-			return answer[recallOut]{recallOut{notice, hitsOut(found.Hits), string(found.Degraded)}, text}, nil
+			return answer[recallOut]{recallOut{notice, hitsOut(found.Hits), string(found.Degraded), found.Approximate}, text}, nil
 		})
 	add(t, "facts", "Load facts", "All facts about the user by identity: complete and exact, without a query.",
 		hints{reads: true, idempotent: true}, bounds{"key": chars(1, 128)},

@@ -208,6 +208,7 @@ func (a *app) window(w memory.Window) {
 	if o := w.Omitted; o.Recalled+o.Pending+o.Messages > 0 {
 		a.printf("left out for the budget: %d recalled, %d pending, %d messages\n", o.Recalled, o.Pending, o.Messages)
 	}
+	a.missed(w.Degraded, w.Approximate)
 }
 
 type recallCmd struct {
@@ -253,13 +254,18 @@ func (c recallCmd) Run(a *app) error {
 	found.Hits = orEmpty(found.Hits)
 	return a.print(found, func() {
 		a.recalled(found.Hits)
-		if found.Degraded != "" {
-			a.printf("by words only: %s\n", found.Degraded)
-		}
-		if near := found.Approximate; near != nil {
-			a.printf("approximate: the index in the database finds %.1f%% of the ten nearest (%d questions)\n", 100*near.Recall, near.Questions)
-		}
+		a.missed(found.Degraded, found.Approximate)
 	})
+}
+
+// missed says why a recall may have missed something.
+func (a *app) missed(degraded tenet.Code, near *memory.Approximate) {
+	if degraded != "" {
+		a.printf("by words only: %s\n", degraded)
+	}
+	if near != nil {
+		a.printf("approximate: the index in the database finds %.1f%% of the ten nearest (%d questions)\n", 100*near.Recall, near.Questions)
+	}
 }
 
 func (a *app) recalled(found []memory.Recalled) {
