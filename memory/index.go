@@ -93,15 +93,20 @@ func (x *indexes) search(ctx context.Context, scope tenet.Scope, q recall.Query,
 	if keep != nil {
 		q.Only = func(ordinal int64) bool { return keep(&si.entries[ordinal]) }
 	}
-	if len(q.Vector.Values) > 0 {
-		if err := x.bring(ctx, scope, si, &q); err != nil {
-			return nil, foundIn{}, err
+	for brought := len(q.Vector.Values) == 0; ; si.mu.RUnlock() {
+		var err error
+		if !brought {
+			if brought, err = x.bring(ctx, scope, si, &q); err != nil {
+				return nil, foundIn{}, err
+			}
+		}
+		if si.mu.RLock(); brought || si.away == nil { // else they went to the ledger meanwhile
+			break
 		}
 	}
-	si.mu.RLock()
 	defer si.mu.RUnlock()
 	var out foundIn
-	if len(q.Brought) > 0 {
+	if len(q.Vector.Values) > 0 {
 		out.approximate = si.away
 	}
 	res, err := si.index.Search(q)

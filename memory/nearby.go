@@ -2,6 +2,7 @@ package memory
 
 import (
 	"context"
+	"slices"
 
 	"github.com/tenet-memory/tenet"
 	"github.com/tenet-memory/tenet/recall"
@@ -53,20 +54,23 @@ func (x *indexes) leave(ctx context.Context, scope tenet.Scope, si *scopeIndex, 
 	if x.nearness == nil {
 		return false, nil
 	}
-	if si.away != nil && head.Dense < si.sampled+si.sampled/4 {
-		si.dense = head.Dense
-		return true, nil // the mean is near enough
-	}
 	bands, space := Bands(), x.embedder.Space().Name()
+	if si.away != nil && head.Dense < si.sampled+si.sampled/4 { // the means are near enough
+		vs, at, err := x.vectors.Places(ctx, scope, space, si.dense)
+		for _, v := range vs {
+			si.index.Told(string(v.Record), v.Values)
+		}
+		if err == nil {
+			si.dense = at
+		}
+		return true, err
+	}
 	samples, is, err := x.nearness.Sampled(ctx, scope, space, bands)
 	if err != nil {
 		return false, err
 	}
-	if !is {
-		if si.away != nil { // it did: all of them are read again
-			si.index.DropVectors()
-			si.away, si.dense = nil, 0
-		}
+	if !is || !slices.ContainsFunc(samples, func(s store.Sample) bool { return s.Count > 0 }) {
+		si.letGo() // it did: all of them are read again
 		return false, nil
 	}
 	lanes := map[recall.Lane]recall.Sample{}
@@ -94,13 +98,36 @@ func (x *indexes) leave(ctx context.Context, scope tenet.Scope, si *scopeIndex, 
 	return true, nil
 }
 
+// letGo forgets that the ledger searches the vectors. The lock is held.
+func (si *scopeIndex) letGo() {
+	if si.away != nil {
+		si.index.DropVectors()
+		si.away, si.dense = nil, 0
+	}
+}
+
+// regain reads the vectors of a scope that the ledger does not search any more.
+func (x *indexes) regain(ctx context.Context, scope tenet.Scope, si *scopeIndex) error {
+	head, err := x.reader.Head(ctx, scope)
+	if err != nil {
+		return err
+	}
+	si.mu.Lock()
+	defer si.mu.Unlock()
+	si.letGo()
+	return x.place(ctx, scope, si, head)
+}
+
 // bring fetches what a query needs to know of vectors that are kept in the
 // ledger: the nearest of each lane, the best by words, a few of the farthest,
 // and the neighbours of all of them. The index is not locked while the ledger is
-// asked.
-func (x *indexes) bring(ctx context.Context, scope tenet.Scope, si *scopeIndex, q *recall.Query) error {
+// asked. It reports false when nothing was asked for: the vectors are here, or
+// they are to be now.
+func (x *indexes) bring(ctx context.Context, scope tenet.Scope, si *scopeIndex, q *recall.Query) (bool, error) {
+	q.Brought = nil
 	si.mu.RLock()
 	ix, away := si.index, si.away
+	thin := q.Only != nil || q.Within != nil || len(si.asleep) > 0 && !q.Dormant // some of the nearest are no hits
 	var wanted []recall.Wanted
 	var err error
 	if away != nil {
@@ -108,14 +135,14 @@ func (x *indexes) bring(ctx context.Context, scope tenet.Scope, si *scopeIndex, 
 	}
 	si.mu.RUnlock()
 	if err != nil {
-		return tenet.Errorf(tenet.Invalid, "recall", "%v", err)
+		return false, tenet.Errorf(tenet.Invalid, "recall", "%v", err)
 	}
 	if len(wanted) == 0 {
-		return nil
+		return away != nil, nil
 	}
 	space := x.embedder.Space().Name()
 	n := broughtNearest
-	if q.Only != nil || q.Within != nil {
+	if thin {
 		n = broughtFiltered
 	}
 	var asks []store.Nearest
@@ -131,9 +158,12 @@ func (x *indexes) bring(ctx context.Context, scope tenet.Scope, si *scopeIndex, 
 			words = append(words, tenet.RecordID(id))
 		}
 	}
-	vs, err := x.nearness.Nearest(ctx, scope, space, asks, words)
+	vs, is, err := x.nearness.Nearest(ctx, scope, space, asks, words)
 	if err != nil {
-		return err
+		return false, err
+	}
+	if !is { // an index went, or the extension
+		return false, x.regain(ctx, scope, si)
 	}
 	ids := make([]string, len(vs))
 	for i, v := range vs {
@@ -144,14 +174,14 @@ func (x *indexes) bring(ctx context.Context, scope tenet.Scope, si *scopeIndex, 
 		around = append(around, tenet.RecordID(id))
 	}
 	if len(around) > 0 {
-		more, err := x.nearness.Nearest(ctx, scope, space, nil, around)
+		more, _, err := x.nearness.Nearest(ctx, scope, space, nil, around)
 		if err != nil {
-			return err
+			return false, err
 		}
 		vs = append(vs, more...)
 	}
 	for _, v := range vs {
 		q.Brought = append(q.Brought, recall.Placed{ID: string(v.Record), Values: v.Values})
 	}
-	return nil
+	return true, nil
 }

@@ -182,4 +182,36 @@ func TestALargeScopeIsSearchedInTheDatabaseAndSaysSo(t *testing.T) {
 	if err != nil || f.Approximate == nil || slices.ContainsFunc(f.Hits, func(h memory.Recalled) bool { return h.ID == gone }) {
 		t.Errorf("after the erasure: %d hits, %+v, %v", len(f.Hits), f.Approximate, err)
 	}
+
+	// A lane that had nothing when the scope was loaded is not passed over.
+	var late tenet.RecordID // the last; to be near is to be nearer than others of the lane
+	for _, text := range []string{"turbines whirr", "meadows bloom", "zeppelins fly"} {
+		late = must[tenet.Verdict](t)(e.Remember(t.Context(), principal(t, tenet.Agent, "helper"), tenet.Note(e.sarah, text).Quoting(text))).Record
+	}
+	e.embedAll(t)
+	meant := func() memory.Found {
+		t.Helper()
+		f := must[memory.Found](t)(again.Recall(t.Context(), e.app, "zeppish", memory.RecallOptions{K: 10, Explain: true}, e.sarah))
+		i := slices.IndexFunc(f.Hits, func(h memory.Recalled) bool { return h.ID == late })
+		if i < 0 || f.Hits[i].Why.Dense <= 0 {
+			t.Errorf("what an agent noted is not found by its meaning: %d hits, %+v", len(f.Hits), f.Approximate)
+		}
+		return f
+	}
+	if meant().Approximate == nil {
+		t.Error("the vectors are read again")
+	}
+
+	// The indexes go while the server runs: all is compared again, and found.
+	if err := ledger.IndexPlaces(t.Context(), 10*entries, memory.Bands(), nil); err != nil {
+		t.Fatal(err)
+	}
+	if f := meant(); f.Approximate != nil {
+		t.Errorf("without an index the answer is approximate: %+v", f.Approximate)
+	}
+	for i, f := range ask(again)[:10] {
+		if f.Approximate != nil || len(f.Hits) != 10 || f.Hits[0].Why.Approximate {
+			t.Errorf("query %d: %d hits, %+v", i, len(f.Hits), f.Approximate)
+		}
+	}
 }

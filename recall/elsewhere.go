@@ -63,6 +63,23 @@ func (ix *Index) Elsewhere(space string, lanes map[Lane]Sample) error {
 	return nil
 }
 
+// Told counts a vector that came to those that are kept elsewhere. While all of a
+// lane's are known its mean is exact, and a lane that had none is not passed over.
+func (ix *Index) Told(id string, values []int8) {
+	ix.mu.Lock()
+	defer ix.mu.Unlock()
+	at, ok := ix.where[id]
+	n := length(values)
+	if !ok || !ix.elsewhere || len(values) != ix.dim || n == 0 {
+		return
+	}
+	d := &ix.lanes[at.lane].dense
+	if d.count == d.held {
+		d.add(values, n, 1)
+	}
+	d.held++
+}
+
 // Wanted returns what to bring for a query, at most depth ids a lane; nothing
 // when the vectors are here, or the query has none that fits them.
 func (ix *Index) Wanted(q Query, depth int) ([]Wanted, error) {

@@ -109,6 +109,38 @@ func TestWantedPointsAtTheNearest(t *testing.T) {
 	}
 }
 
+// TestALaneThatHadNoVectorIsWantedOnceOneCame: and the mean that is kept on while
+// all are known is that of a sample of all.
+func TestALaneThatHadNoVectorIsWantedOnceOneCame(t *testing.T) {
+	t.Parallel()
+	rng := rand.New(rand.NewPCG(3, 0))
+	_, whole, kept := apart(t, rng, 60, 8)
+	_, told, _ := apart(t, rand.New(rand.NewPCG(3, 0)), 60, 8)
+	if err := told.Elsewhere("m", map[recall.Lane]recall.Sample{0: {Count: 1, Values: [][]int8{kept["e0"]}}}); err != nil {
+		t.Fatal(err)
+	}
+	q := recall.Query{Text: "hotel", K: 10, Vector: recall.Vector{Space: "m", Values: kept["e1"]}}
+	if got, err := told.Wanted(q, 1); err != nil || len(got) != 1 {
+		t.Fatalf("%d lanes, %v", len(got), err)
+	}
+	told.Told("e1", []int8{1}) // of another size
+	told.Told("nobody", kept["e1"])
+	for id, v := range kept {
+		told.Told(id, v)
+	}
+	want, err := whole.Wanted(q, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := told.Wanted(q, 1)
+	if err != nil || len(got) != 4 || len(want) != 4 {
+		t.Fatalf("%d and %d lanes, %v", len(want), len(got), err)
+	}
+	if d := cmp.Diff(want[1:], got[1:]); d != "" {
+		t.Error(d)
+	}
+}
+
 func TestElsewhereTakesNoVectorsAndMixedSizesAreRefused(t *testing.T) {
 	t.Parallel()
 	_, there, kept := apart(t, rand.New(rand.NewPCG(1, 0)), 20, 8)

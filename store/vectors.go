@@ -41,8 +41,9 @@ type Nearness interface {
 	// when there is no index for one of the bands: then all places are read.
 	Sampled(ctx context.Context, scope tenet.Scope, space string, bands []Band) ([]Sample, bool, error)
 	// Nearest returns the places that are asked for, and those of ids. Those that
-	// are asked for twice come twice; those that are not there do not come.
-	Nearest(ctx context.Context, scope tenet.Scope, space string, asks []Nearest, ids []tenet.RecordID) ([]Vector, error)
+	// are asked for twice come twice; those that are not there do not come. It
+	// reports false when one of the bands has no index any more.
+	Nearest(ctx context.Context, scope tenet.Scope, space string, asks []Nearest, ids []tenet.RecordID) ([]Vector, bool, error)
 }
 
 // Band is the labels from Low to High, whose places are searched apart.

@@ -45,13 +45,20 @@ func nearNumbers(extension string, dim int) string {
 type near struct {
 	scope, space int64
 	extension    string // the schema of pgvector, quoted; empty: it is not there
+	indexed      bool   // each of the bands has its index
 }
 
-func (c conn) near(ctx context.Context, scope tenet.Scope, space string) (n near, err error) {
-	err = c.row(ctx, `SELECT s.scope, coalesce((SELECT space FROM tenet.spaces WHERE name = $4), 0),
-		coalesce((SELECT quote_ident(n.nspname) FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace WHERE e.extname = 'vector'), '')
-		FROM tenet.subjects s WHERE s.tenant = $1 AND s.kind = $2 AND s.external_id = $3`,
-		[]any{scope.Tenant(), int64(scope.Subject().Kind()), scope.Subject().ID(), space}, &n.scope, &n.space, &n.extension)
+func (c conn) near(ctx context.Context, scope tenet.Scope, space string, bands []store.Band) (n near, err error) {
+	ends := make([]string, len(bands))
+	for i, b := range bands {
+		ends[i] = fmt.Sprintf("%d_%d", b.Low, b.High)
+	}
+	err = c.row(ctx, `SELECT s.scope, coalesce(p.space, 0),
+		coalesce((SELECT quote_ident(n.nspname) FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace WHERE e.extname = 'vector'), ''),
+		NOT EXISTS (SELECT 1 FROM unnest($5::text[]) ends WHERE NOT EXISTS (SELECT 1 FROM pg_class k JOIN pg_index x ON x.indexrelid = k.oid
+			WHERE k.relname = format('near_%s_%s_%s', s.scope, p.space, ends)::name AND k.relnamespace = 'tenet'::regnamespace AND x.indisvalid))
+		FROM tenet.subjects s LEFT JOIN tenet.spaces p ON p.name = $4 WHERE s.tenant = $1 AND s.kind = $2 AND s.external_id = $3`,
+		[]any{scope.Tenant(), int64(scope.Subject().Kind()), scope.Subject().ID(), space, ends}, &n.scope, &n.space, &n.extension, &n.indexed)
 	if errors.Is(err, pgx.ErrNoRows) {
 		err = nil
 	}
@@ -65,8 +72,8 @@ func (db *DB) Sampled(ctx context.Context, scope tenet.Scope, space string, band
 		return nil, false, invalid(op, "no scope, space or band")
 	}
 	c := db.at(scope)
-	n, err := c.near(ctx, scope, space)
-	if err != nil || n.extension == "" || n.space == 0 {
+	n, err := c.near(ctx, scope, space, bands)
+	if err != nil || !n.indexed {
 		return nil, false, failure(op, err)
 	}
 	out = make([]store.Sample, len(bands))
@@ -74,19 +81,17 @@ func (db *DB) Sampled(ctx context.Context, scope tenet.Scope, space string, band
 	for i, b := range bands {
 		names[i] = nearName(n.scope, n.space, b)
 	}
-	made := 0
-	err = c.oneTrip(ctx, func() { made = 0 }, reading(`SELECT w.i::int - 1, coalesce(obj_description(k.oid, 'pg_class'), '') FROM unnest($1::text[]) WITH ORDINALITY w (name, i)
-		JOIN pg_class k ON k.relname = w.name AND k.relnamespace = 'tenet'::regnamespace JOIN pg_index x ON x.indexrelid = k.oid WHERE x.indisvalid`, []any{names}, func(rs pgx.Rows) error {
+	err = c.oneTrip(ctx, func() {}, reading(`SELECT w.i::int - 1, coalesce(obj_description(k.oid, 'pg_class'), '') FROM unnest($1::text[]) WITH ORDINALITY w (name, i)
+		JOIN pg_class k ON k.relname = w.name AND k.relnamespace = 'tenet'::regnamespace`, []any{names}, func(rs pgx.Rows) error {
 		var i int
 		var told string
 		if err := rs.Scan(&i, &told); err != nil {
 			return err
 		}
-		made++
 		fmt.Sscanf(told, nearTold, &out[i].Recall, &out[i].Questions)
 		return nil
 	}))
-	if err != nil || made < len(bands) {
+	if err != nil {
 		return nil, false, failure(op, err)
 	}
 	for i, b := range bands {
@@ -115,30 +120,33 @@ func appending(out *[]store.Vector) func(pgx.Rows) error {
 	}
 }
 
-// Nearest implements store.Nearness. Where an index has gone meanwhile, all of
-// its rows are compared: slower, and exact.
-func (db *DB) Nearest(ctx context.Context, scope tenet.Scope, space string, asks []store.Nearest, ids []tenet.RecordID) (out []store.Vector, err error) {
+// Nearest implements store.Nearness. An index can go at any time, and the
+// extension with all of them: without one every row would be made a halfvec and
+// compared, which takes seconds.
+func (db *DB) Nearest(ctx context.Context, scope tenet.Scope, space string, asks []store.Nearest, ids []tenet.RecordID) (out []store.Vector, is bool, err error) {
 	const op = "nearest"
 	if scope.IsZero() || space == "" {
-		return nil, invalid(op, "no scope or space")
+		return nil, false, invalid(op, "no scope or space")
 	}
 	effort := 0
+	var bands []store.Band
 	for _, a := range asks {
 		if a.N < 1 || a.N > nearMost/2 || len(a.Toward) == 0 {
-			return nil, invalid(op, "asks for none, for more than 500 or for no direction")
+			return nil, false, invalid(op, "asks for none, for more than 500 or for no direction")
 		}
 		effort = max(effort, a.N)
+		bands = append(bands, a.Band)
 	}
 	c := db.at(scope)
-	n, err := c.near(ctx, scope, space)
-	if err != nil || n.space == 0 {
-		return nil, failure(op, err)
+	n, err := c.near(ctx, scope, space, bands)
+	if err != nil || n.scope == 0 { // nobody, or erased meanwhile: nothing is near
+		return nil, err == nil, failure(op, err)
+	}
+	if !n.indexed {
+		return nil, false, nil
 	}
 	var ss []statement
 	if len(asks) > 0 {
-		if n.extension == "" {
-			return nil, tenet.Errorf(tenet.Unavailable, op, "the extension vector is not in the database any more")
-		}
 		// How many it keeps in hand on its way, and so finds at most.
 		ss = append(ss, statement{query: `SELECT set_config('hnsw.ef_search', $1, true)`, args: []any{strconv.Itoa(min(4*effort, nearMost))}})
 	}
@@ -154,10 +162,10 @@ func (db *DB) Nearest(ctx context.Context, scope tenet.Scope, space string, asks
 		ss = append(ss, reading(`SELECT record, numbers FROM tenet.vectors WHERE scope = $1 AND space = $2 AND record = ANY($3)`, []any{n.scope, n.space, names}, appending(&out)))
 	}
 	if len(ss) == 0 {
-		return nil, nil
+		return nil, true, nil
 	}
 	err = c.oneTrip(ctx, func() { out = nil }, ss...)
-	return out, failure(op, err)
+	return out, err == nil, failure(op, err)
 }
 
 // nearMost is the most that pgvector keeps in hand.

@@ -169,7 +169,7 @@ func TestTheDatabaseFindsTheNearestOfOneScopeAndBand(t *testing.T) {
 			found := 0
 			for range questions {
 				toward := direction(rng, nearDim)
-				got, err := db.Nearest(ctx, sarah, nearSpace, []store.Nearest{{Band: nearBands[0], Toward: toward, N: 100}}, nil)
+				got, _, err := db.Nearest(ctx, sarah, nearSpace, []store.Nearest{{Band: nearBands[0], Toward: toward, N: 100}}, nil)
 				if err != nil || len(got) != 100 {
 					t.Fatalf("%d of 100: %v", len(got), err)
 				}
@@ -190,9 +190,20 @@ func TestTheDatabaseFindsTheNearestOfOneScopeAndBand(t *testing.T) {
 				t.Errorf("recall %.3f is below .95", recall)
 			}
 
+			// A place without its label is found again once its scope is looked at.
+			if _, err := db.pool.Exec(ctx, `UPDATE tenet.vectors SET label = 0 WHERE record LIKE 'said-%3'`); err != nil {
+				t.Fatal(err)
+			}
+			if err := db.IndexPlaces(ctx, 1300, nearBands, nil); err != nil {
+				t.Fatal(err)
+			}
+			if s, _, err := db.Sampled(ctx, sarah, nearSpace, nearBands); err != nil || s[0].Count != 1500 {
+				t.Fatalf("%d of 1500 have a lane: %v", s[0].Count, err)
+			}
+
 			// The flood: what is in another band comes only for that band, and by id.
 			toward := direction(rng, nearDim)
-			got, err := db.Nearest(ctx, sarah, nearSpace, []store.Nearest{{Band: nearBands[1], Toward: toward, N: 5}}, []tenet.RecordID{"said-7", "said-1499", "nobody"})
+			got, _, err := db.Nearest(ctx, sarah, nearSpace, []store.Nearest{{Band: nearBands[1], Toward: toward, N: 5}}, []tenet.RecordID{"said-7", "said-1499", "nobody"})
 			if err != nil || len(got) != 7 || !slices.Equal(got[5].Values, trusted[got[5].Record]) {
 				t.Fatalf("%d: %v", len(got), err)
 			}
@@ -201,7 +212,7 @@ func TestTheDatabaseFindsTheNearestOfOneScopeAndBand(t *testing.T) {
 					t.Errorf("%s is of another band", v.Record)
 				}
 			}
-			if got, err := db.Nearest(ctx, user(t, "acme", "bob"), nearSpace, []store.Nearest{{Band: nearBands[0], Toward: toward, N: 5}}, []tenet.RecordID{"said-7"}); err != nil || len(got) != 0 {
+			if got, _, err := db.Nearest(ctx, user(t, "acme", "bob"), nearSpace, []store.Nearest{{Band: nearBands[0], Toward: toward, N: 5}}, []tenet.RecordID{"said-7"}); err != nil || len(got) != 0 {
 				t.Errorf("a stranger got %d: %v", len(got), err)
 			}
 
@@ -235,7 +246,7 @@ func TestTheDatabaseFindsTheNearestOfOneScopeAndBand(t *testing.T) {
 			if _, err := db.pool.Exec(ctx, `DELETE FROM tenet.vectors WHERE scope = $1 AND record NOT LIKE '%7'`, sub.id); err != nil {
 				t.Fatal(err)
 			}
-			got, err = db.Nearest(ctx, sarah, nearSpace, []store.Nearest{{Band: nearBands[0], Toward: toward, N: 100}}, nil)
+			got, _, err = db.Nearest(ctx, sarah, nearSpace, []store.Nearest{{Band: nearBands[0], Toward: toward, N: 100}}, nil)
 			if err != nil || len(got) == 0 || slices.ContainsFunc(got, func(v store.Vector) bool { return !strings.HasSuffix(string(v.Record), "7") }) {
 				t.Errorf("after most went: %d, %v", len(got), err)
 			}
@@ -247,6 +258,20 @@ func TestTheDatabaseFindsTheNearestOfOneScopeAndBand(t *testing.T) {
 			}
 			if _, is, err := db.Sampled(ctx, other, nearSpace, nearBands); !is || err != nil {
 				t.Errorf("the other scope's index went too: %v", err)
+			}
+			// Whoever asked it last is told, and with the extension gone, too.
+			asks := []store.Nearest{{Band: nearBands[0], Toward: toward, N: 5}}
+			if got, is, err := db.Nearest(ctx, sarah, nearSpace, asks, nil); is || len(got) > 0 || err != nil {
+				t.Errorf("without its index: %d, %v, %v", len(got), is, err)
+			}
+			if got, is, err := db.Nearest(ctx, other, nearSpace, asks, nil); !is || len(got) != 5 || err != nil {
+				t.Errorf("the other scope: %d, %v, %v", len(got), is, err)
+			}
+			if _, err := db.pool.Exec(ctx, `DROP EXTENSION vector CASCADE`); err != nil {
+				t.Fatal(err)
+			}
+			if got, is, err := db.Nearest(ctx, other, nearSpace, asks, nil); is || len(got) > 0 || err != nil {
+				t.Errorf("without the extension: %d, %v, %v", len(got), is, err)
 			}
 		})
 	}
@@ -274,7 +299,7 @@ func TestWhoMayNotMakeIndexesIsTold(t *testing.T) {
 	if err := db.IndexPlaces(ctx, 1, nearBands, nil); tenet.KindOf(err) != tenet.Denied {
 		t.Errorf("the server's login: %v, want denied", err)
 	}
-	if _, err := db.Nearest(ctx, user(t, "acme", "sarah"), nearSpace, []store.Nearest{{Band: nearBands[0], N: 5}}, nil); tenet.KindOf(err) != tenet.Invalid {
+	if _, _, err := db.Nearest(ctx, user(t, "acme", "sarah"), nearSpace, []store.Nearest{{Band: nearBands[0], N: 5}}, nil); tenet.KindOf(err) != tenet.Invalid {
 		t.Errorf("no direction: %v, want invalid", err)
 	}
 	if _, _, err := db.Sampled(ctx, user(t, "acme", "sarah"), "", nearBands); tenet.KindOf(err) != tenet.Invalid {
@@ -330,7 +355,7 @@ func TestHowWellALargeScopeIsSearched(t *testing.T) {
 			back[i] = -toward[i]
 		}
 		began := time.Now()
-		got, err := db.Nearest(ctx, sarah, nearSpace, []store.Nearest{{Band: nearBands[0], Toward: toward, N: 100}, {Band: nearBands[0], Toward: back, N: 4}}, nil)
+		got, _, err := db.Nearest(ctx, sarah, nearSpace, []store.Nearest{{Band: nearBands[0], Toward: toward, N: 100}, {Band: nearBands[0], Toward: back, N: 4}}, nil)
 		took = append(took, time.Since(began))
 		if err != nil {
 			t.Fatal(err)

@@ -71,6 +71,11 @@ func (db *DB) IndexPlaces(ctx context.Context, over int, bands []store.Band, don
 	}
 	for _, l := range all {
 		began := time.Now()
+		if l.Places >= over { // a server that is being replaced may still write places without their labels
+			if err := db.labelPlaces(ctx, l.Tenant, l.Scope); err != nil {
+				return failure(op, err)
+			}
+		}
 		for _, b := range bands {
 			name := nearName(l.Scope, l.space, b)
 			valid, is := have[name]
@@ -80,11 +85,6 @@ func (db *DB) IndexPlaces(ctx context.Context, over int, bands []store.Band, don
 				continue
 			case is: // a try that was cut off
 				if err := db.nearDo(ctx, `DROP INDEX CONCURRENTLY IF EXISTS tenet.`+pgx.Identifier{name}.Sanitize()); err != nil {
-					return failure(op, err)
-				}
-			}
-			if l.Made == 0 {
-				if err := db.labelPlaces(ctx, l.Tenant, l.Scope); err != nil {
 					return failure(op, err)
 				}
 			}
@@ -209,7 +209,7 @@ func (db *DB) makeNear(ctx context.Context, tenant string, scope, space int64, b
 		pgx.Identifier{name}.Sanitize(), table, nearNumbers(extension, dim), extension, nearRows(scope, space, b))); err != nil {
 		return s, err
 	}
-	if s, err = db.measureNear(ctx, c, near{scope, space, extension}, b, dim); err != nil || s.Questions == 0 {
+	if s, err = db.measureNear(ctx, c, near{scope: scope, space: space, extension: extension}, b, dim); err != nil || s.Questions == 0 {
 		return s, err
 	}
 	return s, db.nearDo(ctx, fmt.Sprintf(`COMMENT ON INDEX tenet.%s IS '`+nearTold+`'`, pgx.Identifier{name}.Sanitize(), s.Recall, s.Questions))
