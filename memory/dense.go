@@ -82,7 +82,7 @@ func (x *indexes) place(ctx context.Context, scope tenet.Scope, si *scopeIndex, 
 			return tenet.Errorf(tenet.Internal, "recall", "%v", err)
 		}
 	}
-	si.dense = at
+	si.dense = min(at, head.Dense) // of what came later the entry may not be here yet: it is read again
 	return nil
 }
 

@@ -61,7 +61,7 @@ func (x *indexes) leave(ctx context.Context, scope tenet.Scope, si *scopeIndex, 
 			si.index.Told(string(v.Record), v.Values)
 		}
 		if err == nil {
-			si.dense = at
+			si.dense = min(at, head.Dense)
 		}
 		return true, err
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/tenet-memory/tenet/gate"
 	"github.com/tenet-memory/tenet/memory"
 	"github.com/tenet-memory/tenet/model"
+	"github.com/tenet-memory/tenet/store"
 	"github.com/tenet-memory/tenet/store/postgres"
 )
 
@@ -213,5 +214,45 @@ func TestALargeScopeIsSearchedInTheDatabaseAndSaysSo(t *testing.T) {
 		if f.Approximate != nil || len(f.Hits) != 10 || f.Hits[0].Why.Approximate {
 			t.Errorf("query %d: %d hits, %+v", i, len(f.Hits), f.Approximate)
 		}
+	}
+}
+
+// intruder is another writer between the entries of a refresh and its vectors.
+type intruder struct {
+	store.Vectors
+	write func()
+}
+
+func (m *intruder) Places(ctx context.Context, scope tenet.Scope, space string, since uint64) ([]store.Vector, uint64, error) {
+	if f := m.write; f != nil {
+		m.write = nil
+		f()
+	}
+	return m.Vectors.Places(ctx, scope, space, since)
+}
+
+// TestAVectorThatComesBeforeItsEntryIsNotLost: it is read again with the entry.
+func TestAVectorThatComesBeforeItsEntryIsNotLost(t *testing.T) {
+	t.Parallel()
+	var between *intruder
+	e := newEngine(t, backend{"sqlite", openSQLite}, func(c *memory.Config) {
+		between = &intruder{Vectors: c.Ledger.(store.Vectors)}
+		c.Embedder, c.Vectors = topicEmbedder{}, between
+	})
+	other := &engine{Memory: must[*memory.Memory](t)(memory.Open(t.Context(), memory.Config{Ledger: e.ledger, Sessions: e.sessions, Gate: newGate(), Now: e.now, Embedder: topicEmbedder{}}))}
+	note := func(text string) tenet.RecordID {
+		defer other.embedAll(t)
+		return must[tenet.Verdict](t)(other.Remember(t.Context(), e.app, tenet.Note(e.sarah, text).Quoting(text))).Record
+	}
+	note("turbines whirr")
+	note("meadows bloom")
+	var late tenet.RecordID
+	between.write = func() { late = note("zeppelins fly") }
+	for range 2 {
+		must[memory.Found](t)(e.Recall(t.Context(), e.app, "zeppish", memory.RecallOptions{}, e.sarah))
+	}
+	f := must[memory.Found](t)(e.Recall(t.Context(), e.app, "zeppish", memory.RecallOptions{Explain: true}, e.sarah))
+	if len(f.Hits) == 0 || f.Hits[0].ID != late || f.Hits[0].Why.Dense <= 0 {
+		t.Errorf("its meaning is not found: %+v", f.Hits)
 	}
 }
