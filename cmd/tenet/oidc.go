@@ -112,7 +112,7 @@ func (m claimMap) principal(c claims) (tenet.Principal, error) {
 	if len(c.Subjects) == 0 && k == tenet.EndUser {
 		return by.For(tenet.User(c.Subject)), nil
 	}
-	if len(c.Subjects) == 0 {
+	if c.Subjects == nil { // an empty list is nobody
 		return by, nil
 	}
 	var subjects []tenet.Subject

@@ -171,6 +171,23 @@ func TestWithoutTheIssuersKeysNobodyIsRefused(t *testing.T) {
 	}
 }
 
+// TestATokenForNobodyIsNotForEverybody: an issuer that lists whom somebody answers
+// for, and has nobody on the list.
+func TestATokenForNobodyIsNotForEverybody(t *testing.T) {
+	sarah, err := tenet.NewScope("acme", tenet.User("sarah"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, kind := range []string{"operator", "app"} {
+		for _, subjects := range [][]string{nil, {}, {"user:bob"}, {"user:sarah"}} {
+			by, err := claimMap{tenant: "acme"}.principal(claims{Subject: "olga", Kind: kind, Subjects: subjects})
+			if want := subjects == nil || len(subjects) > 0 && subjects[0] == "user:sarah"; err != nil || by.MayReach(sarah) != want {
+				t.Errorf("%s for %v reaches Sarah: %v, %v", kind, subjects, !want, err)
+			}
+		}
+	}
+}
+
 type proxied func(*http.Request) (*http.Response, error)
 
 func (f proxied) RoundTrip(q *http.Request) (*http.Response, error) { return f(q) }
