@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -75,4 +76,35 @@ func prefixes(have map[string]bool, name string) bool {
 		}
 	}
 	return false
+}
+
+// TestNoFileNamesWherePackagesComeFrom: a client of packages knows its mirror
+// from its own configuration, and so do the scripts.
+func TestNoFileNamesWherePackagesComeFrom(t *testing.T) {
+	t.Parallel()
+	hosts := regexp.MustCompile(`(?i)\b(deb\.debian|archive\.ubuntu|pypi|pythonhosted|registry\.npmjs|proxy\.golang|sum\.golang|repo1?\.maven|static\.crates)\.(org|com|io)\b`)
+	if !hosts.MatchString("deb.debian" + ".org") {
+		t.Fatal("the search is broken")
+	}
+	read := 0
+	if err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && (slices.Contains([]string{"node_modules", "bin", "data"}, d.Name()) || d.Name() != "." && strings.HasPrefix(d.Name(), ".")):
+			return filepath.SkipDir
+		case !d.Type().IsRegular():
+			return nil
+		}
+		read++
+		if m := hosts.FindString(readFile(t, path)); m != "" {
+			t.Errorf("%s names %s", path, m)
+		}
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if read < 500 {
+		t.Errorf("%d files were read", read)
+	}
 }

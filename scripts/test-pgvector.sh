@@ -16,6 +16,7 @@ if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null 2>&1; then
 	say "missing; install postgresql-$version-pgvector, or pgvector 0.7 or later from its source"
 	exit 1
 fi
+apt-get -qq update >&2 || true
 if apt-cache show "postgresql-$version-pgvector" >/dev/null 2>&1; then
 	DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "postgresql-$version-pgvector" >&2
 	exit
@@ -25,7 +26,10 @@ at=$(mktemp -d)
 trap 'rm -rf "$at"' EXIT
 cd "$at"
 mkdir -p lists/partial cache
-echo "deb-src [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] http://deb.debian.org/debian trixie main" >sources.list
+. /etc/os-release
+mirror=$(apt-get indextargets --format '$(REPO_URI)' 'Identifier: Packages' "Release: $VERSION_CODENAME" | head -1)
+[ -n "$mirror" ] || { say "apt knows no mirror of $VERSION_CODENAME"; exit 1; }
+echo "deb-src [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $mirror trixie main" >sources.list
 source_of() {
 	apt-get -qq -o "Dir::Etc::SourceList=$at/sources.list" -o Dir::Etc::SourceParts=/dev/null \
 		-o "Dir::State::Lists=$at/lists" -o "Dir::Cache=$at/cache" -o APT::Sandbox::User=root "$@" >&2
