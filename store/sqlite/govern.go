@@ -12,6 +12,7 @@ import (
 
 	"github.com/tenet-memory/tenet"
 	"github.com/tenet-memory/tenet/store"
+	"github.com/tenet-memory/tenet/store/archiving"
 	"github.com/tenet-memory/tenet/store/column"
 )
 
@@ -82,39 +83,10 @@ func (db *DB) OriginsAt(ctx context.Context, scope tenet.Scope, ids []tenet.Reco
 	if err != nil {
 		return nil, err
 	}
-	own := scope.Key()
 	var out map[tenet.RecordID][]tenet.Origin
 	err = db.r.snapshot(ctx, func(c conn) error {
-		out = make(map[tenet.RecordID][]tenet.Origin, len(ids))
-		c = c.of(p.id)
-		for _, id := range ids {
-			var origins []byte
-			err := c.row(ctx, `SELECT origins FROM records WHERE scope = ?1 AND id = ?2`, []any{p.id, string(id)}, &origins)
-			if errors.Is(err, sql.ErrNoRows) {
-				continue
-			}
-			if err != nil {
-				return err
-			}
-			if out[id], err = column.DecodeOrigins(origins, own); err != nil {
-				return err
-			}
-		}
-		return c.each(ctx, `SELECT a.record, a.origins FROM corroborations a JOIN chain c ON c.scope = a.scope AND c.seq = a.seq
-			WHERE a.scope = ?1 AND c.at <= ?2 ORDER BY a.seq`, []any{p.id, column.Start(at)}, func(rs *rows) error {
-			var id string
-			var origins []byte
-			if err := rs.Scan(&id, &origins); err != nil {
-				return err
-			}
-			known, wanted := out[tenet.RecordID(id)]
-			if !wanted {
-				return nil
-			}
-			more, err := column.DecodeOrigins(origins, own)
-			out[tenet.RecordID(id)] = column.Union(nil, known, more)
-			return err
-		})
+		out, err = archiving.OriginsAt(sharedTx{c.of(p.id), ctx}, p.id, scope.Key(), ids, at)
+		return err
 	})
 	if err != nil {
 		return nil, failure(op, err)
