@@ -88,6 +88,7 @@ func (db *DB) Sampled(ctx context.Context, scope tenet.Scope, space string, band
 		if err := rs.Scan(&i, &told); err != nil {
 			return err
 		}
+		// A comment that is not ours says nothing: then it was not measured.
 		fmt.Sscanf(told, nearTold, &out[i].Recall, &out[i].Questions)
 		return nil
 	}))

@@ -144,6 +144,11 @@ func TestTheDatabaseFindsTheNearestOfOneScopeAndBand(t *testing.T) {
 			trusted := crowd(t, db, sarah, "said", 1500, nearDim, tenet.LabelUserStated, rng)
 			external := crowd(t, db, sarah, "read", 700, nearDim, tenet.LabelExternal, rng)
 			crowd(t, db, other, "said", 1300, nearDim, tenet.LabelUserStated, rng)
+			// What no model has numbers for is no reason for an index, and stops none.
+			crowd(t, db, user(t, "acme", "wordless"), "blank", 2500, nearDim, tenet.LabelUserStated, rng)
+			if _, err := db.pool.Exec(ctx, `UPDATE tenet.vectors SET numbers = '' WHERE record LIKE 'blank-%'`); err != nil {
+				t.Fatal(err)
+			}
 
 			if _, is, err := db.Sampled(ctx, sarah, nearSpace, nearBands); is || err != nil {
 				t.Fatalf("there is an index before one was made: %v", err)

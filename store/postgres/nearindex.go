@@ -3,6 +3,7 @@ package postgres
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -69,6 +70,7 @@ func (db *DB) IndexPlaces(ctx context.Context, over int, bands []store.Band, don
 	if err != nil {
 		return failure(op, err)
 	}
+scopes:
 	for _, l := range all {
 		began := time.Now()
 		if l.Places >= over { // a server that is being replaced may still write places without their labels
@@ -89,6 +91,9 @@ func (db *DB) IndexPlaces(ctx context.Context, over int, bands []store.Band, don
 				}
 			}
 			s, err := db.makeNear(ctx, l.Tenant, l.Scope, l.space, b)
+			if errors.Is(err, pgx.ErrNoRows) { // no text of it is one that the model has numbers for
+				continue scopes
+			}
 			if err != nil {
 				return failure(op, err)
 			}
@@ -156,7 +161,7 @@ func (db *DB) nearReady(ctx context.Context, op string) error {
 // older reports whether a version of pgvector knows no halfvec.
 func older(version string) bool {
 	var major, minor int
-	fmt.Sscanf(version, "%d.%d", &major, &minor)
+	fmt.Sscanf(version, "%d.%d", &major, &minor) // what is no version is 0.0, and too old
 	return major == 0 && minor < 7
 }
 
@@ -196,6 +201,7 @@ func (db *DB) labelPlaces(ctx context.Context, tenant string, scope int64) error
 }
 
 // makeNear makes one index, measures it and says in its comment what came out.
+// It is pgx.ErrNoRows when the scope has no numbers.
 func (db *DB) makeNear(ctx context.Context, tenant string, scope, space int64, b store.Band) (s store.Sample, err error) {
 	c := db.in(tenant)
 	var extension, table string
