@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/tenet-memory/tenet"
+
+	"github.com/tenet-memory/tenet/httpapi/spectest"
 )
 
 // op is one operation as the document has it.
@@ -81,45 +83,9 @@ func (c as) attack(o op, schemas obj, subject, value string) answer {
 	}
 	var body any
 	if b, has := o.spec["requestBody"].(obj); has {
-		body = fill(b["content"].(obj)["application/json"].(obj)["schema"].(obj), schemas, value)
+		body = spectest.Fill(b["content"].(obj)["application/json"].(obj)["schema"].(obj), schemas, value)
 	}
 	return c.do(o.method, path, body, headers...)
-}
-
-// fill makes a body that fits the schema, with the value as every text.
-func fill(s, schemas obj, value string) any {
-	if ref, is := s["$ref"].(string); is {
-		return fill(schemas[ref[strings.LastIndex(ref, "/")+1:]].(obj), schemas, value)
-	}
-	kind, _ := s["type"].(string)
-	if list, is := s["type"].([]any); is {
-		kind = list[0].(string)
-	}
-	switch kind {
-	case "object":
-		out := obj{}
-		props, _ := s["properties"].(obj)
-		for name, p := range props {
-			out[name] = fill(p.(obj), schemas, value)
-		}
-		return out
-	case "array":
-		return []any{fill(s["items"].(obj), schemas, value)}
-	case "integer", "number":
-		return 1
-	case "boolean":
-		return true
-	case "string":
-		switch {
-		case s["enum"] != nil:
-			return s["enum"].([]any)[0]
-		case s["format"] == "date-time":
-			return "2026-01-01T00:00:00Z"
-		case s["contentEncoding"] == "base64":
-			return base64.StdEncoding.EncodeToString([]byte(value))
-		}
-	}
-	return value
 }
 
 const zebra = "zebra crossing"
