@@ -12,14 +12,7 @@ func TestTheLastWindowThatMatchesSaysHowLongATextIsKept(t *testing.T) {
 	t.Parallel()
 	const day = 24 * time.Hour
 	now := time.Date(2025, 3, 1, 12, 0, 0, 0, time.UTC)
-	scope, err := tenet.NewScope("acme", tenet.User("sarah"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	app, err := tenet.NewPrincipal(tenet.App, "acme", "test")
-	if err != nil {
-		t.Fatal(err)
-	}
+	app := who(tenet.App)
 	g := gate.New(nil, gate.WithRetention([]gate.Window{
 		{Tier: tenet.TierFact, For: 300 * day},
 		{Tier: tenet.TierNote, For: 30 * day},
@@ -42,12 +35,12 @@ func TestTheLastWindowThatMatchesSaysHowLongATextIsKept(t *testing.T) {
 		asked time.Time
 		want  time.Time
 	}{
-		{"a fact, after it was said", tenet.Fact(scope, "city", "lives in Basel"), time.Time{}, said.Add(300 * day)},
-		{"a key of its own", tenet.Fact(scope, "mood", "is glad"), time.Time{}, said.Add(2 * day)},
-		{"a safety fact", tenet.Fact(scope, "allergy", "nuts"), time.Time{}, time.Time{}},
-		{"what its label keeps for ever", tenet.Note(scope, "likes bread"), now.Add(day), time.Time{}},
-		{"a row of another label", tenet.Candidate{Scope: scope, Tier: tenet.TierEpisode, Text: "we talked"}, time.Time{}, said.Add(10 * day)},
-		{"no row, and the case's own time", tenet.Candidate{Scope: scope, Tier: tenet.TierDocument, Key: "/a.md", Text: "x"}, now.Add(day), now.Add(day)},
+		{"a fact, after it was said", tenet.Fact(sarah, "city", "lives in Basel"), time.Time{}, said.Add(300 * day)},
+		{"a key of its own", tenet.Fact(sarah, "mood", "is glad"), time.Time{}, said.Add(2 * day)},
+		{"a safety fact", tenet.Fact(sarah, "allergy", "nuts"), time.Time{}, time.Time{}},
+		{"what its label keeps for ever", tenet.Note(sarah, "likes bread"), now.Add(day), time.Time{}},
+		{"a row of another label", tenet.Candidate{Scope: sarah, Tier: tenet.TierEpisode, Text: "we talked"}, time.Time{}, said.Add(10 * day)},
+		{"no row, and the case's own time", tenet.Candidate{Scope: sarah, Tier: tenet.TierDocument, Key: "/a.md", Text: "x"}, now.Add(day), now.Add(day)},
 	} {
 		c.cand.ID = "c1"
 		c.cand.Cites = []tenet.MessageID{"m"}
@@ -68,16 +61,9 @@ func TestSayingItAgainRenewsItsWindow(t *testing.T) {
 	t.Parallel()
 	const day = 24 * time.Hour
 	start := time.Date(2025, 3, 1, 12, 0, 0, 0, time.UTC)
-	scope, err := tenet.NewScope("acme", tenet.User("sarah"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	app, err := tenet.NewPrincipal(tenet.App, "acme", "test")
-	if err != nil {
-		t.Fatal(err)
-	}
+	app := who(tenet.App)
 	g := gate.New(nil, gate.WithRetention([]gate.Window{{Tier: tenet.TierFact, For: 30 * day}, {Tier: tenet.TierNote, For: 30 * day}}))
-	for _, cand := range []tenet.Candidate{tenet.Fact(scope, "city", "lives in Basel"), tenet.Note(scope, "lives in Basel")} {
+	for _, cand := range []tenet.Candidate{tenet.Fact(sarah, "city", "lives in Basel"), tenet.Note(sarah, "lives in Basel")} {
 		judge := func(id tenet.CandidateID, at time.Time, open ...tenet.Record) gate.Plan {
 			t.Helper()
 			c := cand
@@ -113,18 +99,11 @@ func TestANoteThatRenewsMayTakeAnothersPlace(t *testing.T) {
 	t.Parallel()
 	const day = 24 * time.Hour
 	start := time.Date(2025, 3, 1, 12, 0, 0, 0, time.UTC)
-	scope, err := tenet.NewScope("acme", tenet.User("sarah"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	app, err := tenet.NewPrincipal(tenet.App, "acme", "test")
-	if err != nil {
-		t.Fatal(err)
-	}
+	app := who(tenet.App)
 	g := gate.New(nil, gate.WithRetention([]gate.Window{{Tier: tenet.TierNote, For: 30 * day}}))
 	judge := func(text string, at time.Time, replaces *tenet.Record, open ...tenet.Record) gate.Plan {
 		t.Helper()
-		c := tenet.Note(scope, text)
+		c := tenet.Note(sarah, text)
 		c.ID, c.Quote = tenet.CandidateID(text+at.String()), text
 		d, err := g.Judge(gate.Case{By: app, Candidate: c, At: at, Replaces: replaces, State: gate.State{Open: open}})
 		if err != nil {
