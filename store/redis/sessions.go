@@ -260,15 +260,24 @@ func (db *DB) stretch(ctx context.Context, op string, p place, s string, after i
 	}
 	var of, key *redis.SliceCmd
 	var log *redis.StringSliceCmd
+	refused := false
 	if err := db.reach(ctx, op, "messages", func(ctx context.Context) error {
 		_, err := db.client.TxPipelined(ctx, func(t redis.Pipeliner) error {
 			of, key = t.HMGet(ctx, p.tag+":s:"+s, "u", "len"), t.HMGet(ctx, p.tag+":u:"+p.u, "k", "i")
 			log = t.LRange(ctx, p.tag+":l:"+s, from, to)
 			return nil
 		})
+		// A server that is out of memory queues no command, not even one that
+		// reads. A script that reads it runs.
+		if refused = refusal(err, "EXECABORT"); refused {
+			return nil
+		}
 		return err
 	}); err != nil {
 		return nil, err
+	}
+	if refused {
+		return script()
 	}
 	x, k, entries := reply(of.Val()), reply(key.Val()), log.Val()
 	if x.str(0) != p.u {
