@@ -2,6 +2,7 @@ package memory
 
 import (
 	"context"
+	"hash/maphash"
 	"regexp"
 	"slices"
 	"strings"
@@ -365,53 +366,64 @@ func (m *Memory) BacklogOf(ctx context.Context, tenant string) (Backlog, error) 
 // recallsKept is how many recalls a later outcome is matched with.
 const recallsKept = 4096
 
-// recallLog remembers what the newest recalls served, by number, so that an
-// outcome finds those that it credits.
+// recallLog remembers what the newest recalls served, so that an outcome finds
+// those that it credits. It keeps hashes: nothing of an id stays here after an
+// erasure, and one recall in 2^50 credited for another's record is no matter.
 type recallLog struct {
 	mu   sync.Mutex
+	seed maphash.Seed // made by the first recall
 	n    uint64
 	ring [recallsKept]struct {
-		items    []servedItem
+		items    []uint64
 		credited bool
 	}
-	in map[servedItem][]uint64 // the recalls that served it, oldest first
 }
 
-type servedItem struct {
-	scope tenet.Scope
-	id    tenet.RecordID
+func (l *recallLog) hash(scope tenet.Scope, id tenet.RecordID) uint64 {
+	type item struct {
+		scope tenet.Scope
+		id    tenet.RecordID
+	}
+	return maphash.Comparable(l.seed, item{scope, id})
 }
 
 func (l *recallLog) add(hits []Recalled) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.in == nil {
-		l.in = map[servedItem][]uint64{}
+	if l.n == 0 {
+		l.seed = maphash.MakeSeed()
 	}
 	slot := &l.ring[l.n%recallsKept]
-	for _, it := range slot.items { // the recall that goes is the oldest of each
-		if l.in[it] = l.in[it][1:]; len(l.in[it]) == 0 {
-			delete(l.in, it)
-		}
-	}
-	slot.items, slot.credited = nil, false
-	for _, h := range hits {
-		it := servedItem{h.Scope, h.ID}
-		slot.items = append(slot.items, it)
-		l.in[it] = append(l.in[it], l.n)
+	slot.items, slot.credited = slices.Grow(slot.items[:0], len(hits)), false
+	for i := range hits {
+		slot.items = append(slot.items, l.hash(hits[i].Scope, hits[i].ID))
 	}
 	l.n++
 }
 
-// credit returns how many recalls are credited that were not before.
+// credit returns how many recalls are credited that were not before. It looks
+// through all that are kept, a fraction of a millisecond: outcomes are rarer than
+// recalls.
 func (l *recallLog) credit(scope tenet.Scope, ids []tenet.RecordID) (n uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for _, id := range ids {
-		for _, at := range l.in[servedItem{scope, id}] {
-			if slot := &l.ring[at%recallsKept]; !slot.credited {
-				slot.credited = true
+	if l.n == 0 {
+		return 0
+	}
+	used := make([]uint64, len(ids))
+	for i, id := range ids {
+		used[i] = l.hash(scope, id)
+	}
+	slices.Sort(used)
+	for i := range l.ring {
+		slot := &l.ring[i]
+		if slot.credited {
+			continue
+		}
+		for _, h := range slot.items {
+			if _, slot.credited = slices.BinarySearch(used, h); slot.credited {
 				n++
+				break
 			}
 		}
 	}
