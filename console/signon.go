@@ -17,8 +17,8 @@ import (
 
 // Issuer is where people sign in who have no key.
 type Issuer interface {
-	// Leave is where to send a browser that is to come back with a code.
-	Leave(state, nonce, verifier string) string
+	// Leave is where to send a browser that is to come back with a code. Errors: Unavailable.
+	Leave(ctx context.Context, state, nonce, verifier string) (string, error)
 	// Return exchanges the code for a token about who came. Errors: Denied, Unavailable.
 	Return(ctx context.Context, code, nonce, verifier string) (token string, err error)
 }
@@ -74,6 +74,8 @@ func (c *Console) setFlow(w http.ResponseWriter, q *http.Request, value string, 
 		SameSite: http.SameSiteLaxMode, Secure: c.secure(q)})
 }
 
+const issuerAway = "The issuer cannot be asked now. Try again later, or sign in with a key."
+
 // leave sends the browser to the issuer. It is a link and not a form, since the
 // page's policy lets forms go nowhere else.
 func (c *Console) leave(w http.ResponseWriter, q *http.Request) {
@@ -82,8 +84,13 @@ func (c *Console) leave(w http.ResponseWriter, q *http.Request) {
 		return
 	}
 	f := flow{rand.Text(), rand.Text(), rand.Text() + rand.Text(), c.cfg.Now().Add(flowAge)}
+	to, err := c.cfg.SignOn.Leave(q.Context(), f.state, f.nonce, f.verifier)
+	if err != nil {
+		c.showSignIn(w, q, http.StatusServiceUnavailable, issuerAway)
+		return
+	}
 	c.setFlow(w, q, c.sealFlow(f), int(flowAge.Seconds()))
-	http.Redirect(w, q, c.cfg.SignOn.Leave(f.state, f.nonce, f.verifier), http.StatusSeeOther)
+	http.Redirect(w, q, to, http.StatusSeeOther)
 }
 
 // arrive takes the browser back: the one that left, once, with the issuer's code.
@@ -107,7 +114,7 @@ func (c *Console) arrive(w http.ResponseWriter, q *http.Request) {
 	if err != nil {
 		status, text := http.StatusForbidden, "The issuer did not sign you in."
 		if tenet.KindOf(err) != tenet.Denied {
-			status, text = http.StatusServiceUnavailable, "The issuer cannot be asked now."
+			status, text = http.StatusServiceUnavailable, issuerAway
 		}
 		c.showSignIn(w, q, status, text)
 		return

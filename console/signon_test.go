@@ -136,7 +136,9 @@ func TestTheIssuersWayInIsTheBrowsersOwn(t *testing.T) {
 		},
 		"a flow that the attacker made up whole": func(b, attacker browser) (*http.Response, string) {
 			verifier := strings.Repeat("V", 52)
-			r, err := attacker.Get(w.cfg.SignOn.Leave("STATE", "NONCE", verifier))
+			to, err := w.cfg.SignOn.Leave(t.Context(), "STATE", "NONCE", verifier)
+			ok(t, err)
+			r, err := attacker.Get(to)
 			ok(t, err)
 			r.Body.Close()
 			b.plant(flowName, strings.Join([]string{"STATE", "NONCE", verifier, "99999999999", strings.Repeat("00", 32)}, "."), "/console/sign-in")

@@ -14,8 +14,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/coreos/go-oidc/v3/oidc"
-
 	"github.com/tenet-memory/tenet"
 	"github.com/tenet-memory/tenet/console/signon"
 	"github.com/tenet-memory/tenet/console/signon/issuertest"
@@ -113,9 +111,7 @@ func (w *world) withIssuer() *issuertest.Issuer {
 	i := issuertest.New(w)
 	c := issuertest.Client{ID: "tenet-console", Secret: "not to be told", Redirect: w.url + "/console/sign-in/return"}
 	i.Register(c)
-	p, err := oidc.NewProvider(w.Context(), i.URL)
-	ok(w, err)
-	f := signon.New(p, c.ID, c.Secret, c.Redirect)
+	f := signon.New(signon.At(i.URL), c.ID, c.Secret, c.Redirect)
 	w.cfg.SignOn = &SignOn{Issuer: f, Principal: func(ctx context.Context, raw string) (tenet.Principal, error) {
 		token, err := f.Verify(ctx, raw)
 		if err != nil {
@@ -127,6 +123,7 @@ func (w *world) withIssuer() *issuertest.Issuer {
 		}
 		return tenet.NewPrincipal(says.Kind, "acme", token.Subject)
 	}}
+	var err error
 	w.con, err = New(w.cfg)
 	ok(w, err)
 	return i

@@ -125,6 +125,12 @@ type Needs struct {
 	Over Over
 }
 
+// States reports whether the decision is about a statement, so that tombstones
+// have a say.
+func (n Needs) States() bool {
+	return n.Query.Statement != "" || len(n.Query.Sources) > 0 || n.Blocked != Block{}
+}
+
 // Query names the records a judgement depends on: the believed records of a
 // scope under a key (facts, documents) or with a signature (notes). Episodes
 // depend on none.

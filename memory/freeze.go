@@ -15,8 +15,9 @@ type LegalHold = store.Frozen
 
 // Freeze places a legal hold on the scope: until Thaw nothing of it is erased
 // and nothing expires; recall, new statements and forgetting go on. Errors:
-// Invalid without a reason, Conflict when one stands already, Unavailable when
-// a store knows no holds.
+// Invalid without a reason, Conflict when one stands already, and with code
+// ERASED when the subject was erased and nothing came since, Unavailable when a
+// store knows no holds.
 func (o *Operator) Freeze(ctx context.Context, why string) (tenet.AuditEntry, error) {
 	d, err := o.m.gate.Freeze(o.by, o.scope, why, o.m.now())
 	if err != nil {
@@ -29,7 +30,11 @@ func (o *Operator) Freeze(ctx context.Context, why string) (tenet.AuditEntry, er
 	if err := o.freezeSessions(ctx, true); err != nil {
 		return tenet.AuditEntry{}, err
 	}
-	return o.legalHold(ctx, d)
+	e, err := o.legalHold(ctx, d)
+	if erased(err) {
+		err = errors.Join(err, o.freezeSessions(ctx, false))
+	}
+	return e, err
 }
 
 // Thaw lifts the legal hold. It is Conflict when none stands.
@@ -127,4 +132,10 @@ func (o *Operator) freezer(op string) (store.Freezer, error) {
 func heldBack(err error) bool {
 	var e *tenet.Error
 	return errors.As(err, &e) && e.Code == store.CodeLegalHold
+}
+
+// erased reports whether there is nothing to hold.
+func erased(err error) bool {
+	var e *tenet.Error
+	return errors.As(err, &e) && e.Code == tenet.CodeErased
 }

@@ -53,3 +53,9 @@ const CodeLegalHold tenet.Code = "LEGAL_HOLD"
 func HeldBack(op string) error {
 	return &tenet.Error{Kind: tenet.Conflict, Op: op, Code: CodeLegalHold, Reason: "a legal hold forbids it: lift the hold first"}
 }
+
+// NothingToHold is the error of a legal hold on a subject of which an erasure
+// left nothing.
+func NothingToHold(op string) error {
+	return &tenet.Error{Kind: tenet.Conflict, Op: op, Code: tenet.CodeErased, Reason: "the subject was erased and nothing came since: there is nothing to hold"}
+}

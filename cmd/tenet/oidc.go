@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"log/slog"
 	"strings"
 
 	"github.com/coreos/go-oidc/v3/oidc"
@@ -15,21 +16,28 @@ import (
 // issued is the configured issuer: whose tokens speak for principals, and where
 // the console's people sign in.
 type issued struct {
-	provider *oidc.Provider
-	mapping  claimMap
+	*signon.Issuer
+	mapping claimMap
 }
 
-// issuer reads the discovery document; nil when no issuer is configured.
-func (a *app) issuer() (*issued, error) {
+// issuer is the configured one, which is asked when somebody comes with its
+// token; nil when none is configured.
+func (a *app) issuer() *issued {
 	v := a.set.values
 	if v["oidc_issuer"] == "" {
-		return nil, nil
+		return nil
 	}
-	provider, err := signon.Discover(a.ctx, v["oidc_issuer"])
-	if err != nil {
-		return nil, tenet.Errorf(tenet.Unavailable, "serve", "oidc_issuer: its discovery document cannot be had")
+	return &issued{signon.At(v["oidc_issuer"]), claimMap{tenant: v["oidc_tenant"], kind: v["oidc_kind"]}}
+}
+
+// look asks the issuer once, so that a server whose issuer is away says so.
+func (i *issued) look(ctx context.Context, log *slog.Logger) {
+	if i == nil {
+		return
 	}
-	return &issued{provider, claimMap{tenant: v["oidc_tenant"], kind: v["oidc_kind"]}}, nil
+	if _, err := i.Provider(ctx); err != nil {
+		log.Warn("the issuer of oidc_issuer does not answer: keys work, its people and tokens get 503 until it does")
+	}
 }
 
 // authenticator says who a credential speaks for: an API key, or, when there is
@@ -38,14 +46,13 @@ func (i *issued) authenticator(keys *memory.Keyring, audience string) memory.Aut
 	if i == nil {
 		return keys.Principal
 	}
-	verifier := i.provider.Verifier(&oidc.Config{ClientID: audience})
 	return func(ctx context.Context, credential string) (tenet.Principal, error) {
 		if strings.HasPrefix(credential, "tenet_") {
 			return keys.Principal(ctx, credential)
 		}
-		token, err := verifier.Verify(ctx, credential)
+		token, err := i.Verify(ctx, audience, credential)
 		if err != nil {
-			return tenet.Principal{}, signon.Refusal(err)
+			return tenet.Principal{}, err
 		}
 		return i.mapping.of(token)
 	}
@@ -57,7 +64,7 @@ func (i *issued) signOn(v map[string]string, limits memory.Limits) *console.Sign
 	if i == nil || v["oidc_client"] == "" {
 		return nil
 	}
-	flow := signon.New(i.provider, v["oidc_client"], v["oidc_client_secret"], strings.TrimSuffix(v["public_url"], "/")+"/console/sign-in/return")
+	flow := signon.New(i.Issuer, v["oidc_client"], v["oidc_client_secret"], strings.TrimSuffix(v["public_url"], "/")+"/console/sign-in/return")
 	return &console.SignOn{Issuer: flow, Principal: limits.Around(func(ctx context.Context, raw string) (tenet.Principal, error) {
 		token, err := flow.Verify(ctx, raw)
 		if err != nil {

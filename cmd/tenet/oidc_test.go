@@ -1,13 +1,19 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"crypto/rsa"
 	"io"
 	"net/http"
 	"net/http/cookiejar"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -35,10 +41,7 @@ func TestATokenOfTheIssuerIsAPrincipal(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { a.opened.close() })
-	issuer, err := a.issuer()
-	if err != nil {
-		t.Fatal(err)
-	}
+	issuer := a.issuer()
 	auth := issuer.authenticator(keys, a.set.values["oidc_audience"])
 	other, err := rsa.GenerateKey(rand.Reader, 2048)
 	if err != nil {
@@ -141,10 +144,7 @@ func TestWithoutTheIssuersKeysNobodyIsRefused(t *testing.T) {
 		i := issuertest.New(t)
 		a := &app{ctx: t.Context()}
 		a.set.values = map[string]string{"oidc_issuer": i.URL, "oidc_tenant": "acme", "oidc_kind": "operator", "oidc_client": "console", "public_url": "http://localhost"}
-		issuer, err := a.issuer()
-		if err != nil {
-			t.Fatal(err)
-		}
+		issuer := a.issuer()
 		auth, on := issuer.authenticator(nil, "tenet"), issuer.signOn(a.set.values, a.set.limits)
 		api, console := i.Token(i.Key, i.Claims("olga", "tenet"), nil), i.Token(i.Key, i.Claims("olga", "console"), nil)
 		if fetched {
@@ -165,9 +165,71 @@ func TestWithoutTheIssuersKeysNobodyIsRefused(t *testing.T) {
 		if tenet.KindOf(err1) != want || tenet.KindOf(err2) != want {
 			t.Errorf("%s: %v, %v", name, err1, err2)
 		}
-		if _, err := a.issuer(); tenet.KindOf(err) != tenet.Unavailable {
-			t.Errorf("%s: discovery: %v", name, err)
+	}
+}
+
+// TestAnIssuerThatIsAwayKeepsNobodyElseOut: the server starts without it, keys
+// work, its own people are told to come again, and they get in once it answers.
+func TestAnIssuerThatIsAwayKeepsNobodyElseOut(t *testing.T) {
+	i := issuertest.New(t)
+	const public = "http://localhost"
+	i.Register(issuertest.Client{ID: "console", Redirect: public + "/console/sign-in/return"})
+	var up atomic.Bool
+	to, err := url.Parse(i.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	way := httputil.NewSingleHostReverseProxy(to)
+	way.ModifyResponse = func(r *http.Response) error { // the document must name where it was asked for
+		b, err := io.ReadAll(r.Body)
+		b = bytes.ReplaceAll(b, []byte(i.URL), []byte("http://"+r.Request.Header.Get("X-Asked")))
+		r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(b)), int64(len(b))
+		r.Header.Set("Content-Length", strconv.Itoa(len(b)))
+		return err
+	}
+	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+		if !up.Load() {
+			http.Error(w, "", http.StatusBadGateway)
+			return
 		}
+		q.Header.Set("X-Asked", q.Host)
+		way.ServeHTTP(w, q)
+	}))
+	t.Cleanup(front.Close)
+	env := map[string]string{"TENET_OIDC_ISSUER": front.URL, "TENET_OIDC_AUDIENCE": "tenet", "TENET_OIDC_TENANT": "acme", "TENET_OIDC_KIND": "operator", "TENET_OIDC_CLIENT": "console", "TENET_PUBLIC_URL": public}
+	at, base := servingAs(t, func(k string) string { return env[k] })
+	at("app").ok("facts", "--user", "sarah")
+	claims := i.Claims("olga", "tenet")
+	claims.Issuer = front.URL
+	ask := func(path string) (*http.Response, string) {
+		q, _ := http.NewRequest("GET", base+path, nil)
+		q.Header.Set("Authorization", "Bearer "+i.Token(i.Key, claims, nil))
+		resp, err := http.DefaultTransport.RoundTrip(q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		body, _ := io.ReadAll(resp.Body)
+		return resp, string(body)
+	}
+	if resp, body := ask("/v1/me"); resp.StatusCode != 503 || resp.Header.Get("Retry-After") == "" || !strings.Contains(body, "issuer") {
+		t.Errorf("a token of an issuer that is away: %d %s", resp.StatusCode, body)
+	}
+	if resp, body := ask("/console/sign-in/leave"); resp.StatusCode != 503 || !strings.Contains(body, "The issuer cannot be asked now.") || resp.Header.Get("Location") != "" {
+		t.Errorf("to an issuer that is away: %d %s", resp.StatusCode, body)
+	}
+	up.Store(true)
+	for end := time.Now().Add(20 * time.Second); ; time.Sleep(100 * time.Millisecond) {
+		resp, body := ask("/v1/me")
+		if resp.StatusCode == 200 && strings.Contains(body, "olga") {
+			break
+		}
+		if resp.StatusCode != 503 || time.Now().After(end) {
+			t.Fatalf("once the issuer answers: %d %s", resp.StatusCode, body)
+		}
+	}
+	if resp, _ := ask("/console/sign-in/leave"); resp.StatusCode != 303 || !strings.HasPrefix(resp.Header.Get("Location"), front.URL+"/authorize?") {
+		t.Errorf("the way to the issuer: %d %s", resp.StatusCode, resp.Header.Get("Location"))
 	}
 }
 

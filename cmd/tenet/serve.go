@@ -57,10 +57,8 @@ func (c serveCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	issuer, err := a.issuer()
-	if err != nil {
-		return err
-	}
+	issuer := a.issuer()
+	go issuer.look(a.ctx, log)
 	auth := a.set.limits.Around(issuer.authenticator(keys, a.set.values["oidc_audience"]))
 	stop, err := a.watch(mem, log)
 	if err != nil {

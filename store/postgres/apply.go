@@ -132,6 +132,9 @@ func (l *ledger) save() error {
 // apply writes one decision, unless it was written before.
 func (l *ledger) apply(i int, p gate.Plan, again store.Rejudge) (store.Applied, error) {
 	const op = "apply"
+	if l.id == 0 && (p.Kind == gate.Freeze || p.Kind == gate.Thaw) {
+		return store.Applied{}, store.NothingToHold(op)
+	}
 	content := l.content(p)
 	was, err := l.ask(p, content != nil && l.id != 0)
 	switch {
@@ -304,8 +307,10 @@ func (l *ledger) replay(p gate.Plan, seq int64) (store.Applied, error) {
 // The order of the believed follows from what they are: the same ids are enough.
 func (l *ledger) holds(p gate.Plan, a *asked) (bool, error) {
 	n := p.Needs
-	if b, err := l.block(n.Query); err != nil || b != n.Blocked {
-		return false, err
+	if n.States() { // the others say nothing that an erasure could forbid
+		if b, err := l.block(n.Query); err != nil || b != n.Blocked {
+			return false, err
+		}
 	}
 	var pace gate.Pace
 	if a.pace != nil {

@@ -117,6 +117,9 @@ func (l *ledger) save() error {
 // apply writes one decision, unless it was written before.
 func (l *ledger) apply(i int, p gate.Plan, again store.Rejudge) (store.Applied, error) {
 	const op = "apply"
+	if l.id == 0 && (p.Kind == gate.Freeze || p.Kind == gate.Thaw) {
+		return store.Applied{}, store.NothingToHold(op)
+	}
 	content := l.content(p)
 	if content != nil && l.id != 0 {
 		a, err := l.replay(p, content)
@@ -246,8 +249,10 @@ func (l *ledger) replay(p gate.Plan, content []byte) (store.Applied, error) {
 // holds reports whether the state is still the one that p was judged against.
 func (l *ledger) holds(p gate.Plan) (bool, error) {
 	n := p.Needs
-	if b, err := l.block(n.Query); err != nil || b != n.Blocked {
-		return false, err
+	if n.States() { // the others say nothing that an erasure could forbid
+		if b, err := l.block(n.Query); err != nil || b != n.Blocked {
+			return false, err
+		}
 	}
 	if l.head.Audit >= n.Query.Pace.Least() {
 		if pace, err := l.pace(bg, l.c, n.Query.Pace, later(p.At, l.lastAt)); err != nil || n.Query.Pace.Over(pace) != n.Over {

@@ -53,6 +53,8 @@ var eraseClauses = []eraseClause{
 	{"ALegalHoldKeepsEverything", aLegalHoldKeepsEverything},
 	{"ALegalHoldInAnotherScopeStopsTheErasure", aLegalHoldElsewhere},
 	{"AnErasureIsCarriedOutAgainPastAnOlderHold", anErasureAgainPastAnOlderHold},
+	{"OfWhoWasErasedThereIsNothingToHold", nothingToHold},
+	{"WhoComesBackAfterAnErasureIsServedAsAnybody", whoComesBackIsServed},
 }
 
 // RunErasure checks store.Eraser on a database. dump reads its rows past the

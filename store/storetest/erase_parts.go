@@ -242,3 +242,36 @@ func onlyTheUserSaysItAgain(t testing.TB, r *eraseRig) {
 		r.verified()
 	}
 }
+
+// Only what was decided before the erasure, or says again what it took, may be
+// turned away.
+func whoComesBackIsServed(t testing.TB, r *eraseRig) {
+	r.keep(r.fact("color", "green"))
+	r.gone(gate.Selection{Subject: true})
+	r.now = r.now.Add(time.Hour)
+	m := r.say("chat", "m1", "I live in Bern.", "app:test")
+	c := tenet.Note(r.scope, "The user lives in Bern.").Citing(m.ID)
+	c.ID = "staged"
+	stage, err := r.g.StageBatch(r.scope, gate.Staged{Session: "chat", To: 1, Since: r.now, Cited: []tenet.Message{m}, Candidates: []tenet.Candidate{c}}, r.now)
+	must(t, err)
+	r.apply(stage)
+	_, cs, err := r.l.Staged(ctx, r.scope, "chat")
+	must(t, err)
+	same(t, "staged", len(cs), 1)
+
+	id := r.keep(r.fact("color", "blue")).Verdict.Record
+	color, err := r.l.Record(ctx, r.scope, id)
+	must(t, err)
+	end, err := r.g.End(gate.Change{By: r.app, Scope: r.scope, Target: color, ID: "end", At: r.now.Add(time.Minute)})
+	must(t, err)
+	r.apply(end)
+	same(t, "facts", texts(r.facts(tenet.AsOf{Valid: r.now.Add(time.Hour)})), []string(nil))
+	town, err := r.l.Record(ctx, r.scope, r.keep(r.fact("town", "Bern")).Verdict.Record)
+	must(t, err)
+	retract, err := r.g.Retract(gate.Change{By: r.app, Scope: r.scope, Target: town, ID: "retract", At: r.now})
+	must(t, err)
+	r.apply(retract)
+	r.freeze("case 4711")
+	r.thaw("settled")
+	r.verified()
+}

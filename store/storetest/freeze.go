@@ -308,3 +308,26 @@ func anErasureAgainPastAnOlderHold(t testing.TB, r *eraseRig) {
 	same(t, "left", texts(two.history(tenet.TierFact, "city")), []string(nil))
 	two.verified()
 }
+
+func nothingToHold(t testing.TB, r *eraseRig) {
+	r.keep(r.fact("city", "lives in Basel"))
+	r.gone(gate.Selection{Subject: true})
+	for what, decide := range map[string]func(tenet.Principal, tenet.Scope, string, time.Time) (gate.Decision, error){"placed": r.g.Freeze, "lifted": r.g.Thaw} {
+		d, err := decide(r.operator, r.scope, "case 4711", r.now)
+		must(t, err)
+		var e *tenet.Error
+		if _, err = r.l.Apply(ctx, []gate.Decision{d}, nil); !errors.As(err, &e) || e.Kind != tenet.Conflict || e.Code != tenet.CodeErased {
+			t.Errorf("a hold that is %s on who was erased: %v", what, err)
+		}
+	}
+	if hs := r.frozen(10); len(hs) != 0 {
+		t.Errorf("holds: %+v", hs)
+	}
+	r.now = r.now.Add(time.Hour)
+	r.keep(r.fact("city", "lives in Bern")) // what came since can be held
+	r.freeze("case 4711")
+	if hs := r.frozen(10); len(hs) != 1 {
+		t.Errorf("holds on who came back: %+v", hs)
+	}
+	r.verified()
+}
