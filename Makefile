@@ -6,6 +6,7 @@
 # make embed-server  serve small models by OpenAI's embeddings protocol (tests and measurements); make test-embed-server
 # make eval   measure retrieval on the sets in TENET_DATA, with and without the model
 # make bench  benchmarks; make bench-recall recall through the engine on the SQLite ledger
+# make bench-recall-postgres  the same on PostgreSQL, beside its own text search
 # make fuzz   each fuzz target for FUZZTIME (one minute)
 # make serve  serve that memory again
 # make fuzz-api, bench-http, bench-checkpoint, crash   the server's long tests
@@ -21,7 +22,7 @@ FUZZTIME ?= 60s
 export HOME    ?= /tmp
 export GOFLAGS ?= -buildvcs=false
 
-.PHONY: model eval bench-recall run story build test test-postgres test-redis soak bench-postgres bench-redis bench-langgraph bench-scale bench-near bench fuzz lint clean serve fuzz-api bench-http bench-checkpoint crash
+.PHONY: model eval bench-recall bench-recall-postgres run story build test test-postgres test-redis soak bench-postgres bench-redis bench-langgraph bench-scale bench-near bench fuzz lint clean serve fuzz-api bench-http bench-checkpoint crash
 
 run: story
 	@bin/tenet serve --store $(STORE)
@@ -140,6 +141,10 @@ eval: build
 # On a quiet machine: the figures are microseconds. Prints the load beside them.
 bench-recall:
 	TENET_BENCH_RECALL=1 go test -run TestRecallThroughTheEngineIsFast -v -timeout 60m -cpu 1 ./memory
+
+bench-recall-postgres:
+	@TENET_BENCH_RECALL=1 TENET_TEST_ONLY=postgres scripts/test-servers.sh run \
+		go test -count=1 -run TestRecallBesideTheDatabasesOwnSearch -v -timeout 30m ./memory
 
 bench:
 	go test -run '^$$' -bench . -benchtime 1s ./...

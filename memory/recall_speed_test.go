@@ -1,6 +1,7 @@
 package memory_test
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -9,8 +10,12 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/tenet-memory/tenet"
 	"github.com/tenet-memory/tenet/memory"
@@ -191,6 +196,107 @@ func (e *engine) measure(t *testing.T, n int, questions []string) speed {
 	s.noop50, s.noop99 = quantiles(noop)
 	runtime.KeepAlive(fresh)
 	return s
+}
+
+// TestRecallBesideTheDatabasesOwnSearch measures warm recall among 6,000 turns
+// on the PostgreSQL ledger by 1, 8 and 64 clients, in turns with the same turns
+// searched by hand: a tsvector under a GIN index, one SELECT ranked by ts_rank_cd.
+// The scope's position alone is the point select that recall adds to its search.
+func TestRecallBesideTheDatabasesOwnSearch(t *testing.T) {
+	dsn := os.Getenv("TENET_TEST_POSTGRES")
+	if os.Getenv("TENET_BENCH_RECALL") == "" || dsn == "" {
+		t.Skip("make bench-recall-postgres")
+	}
+	const n = 6000
+	e := newEngine(t, backend{"postgres", func(t *testing.T) stores { return openPostgres(t, dsn) }}, nil)
+	texts := chatter(rand.New(rand.NewPCG(n, 1)), n+500)
+	e.fill(t, texts[:n])
+	hand, err := pgxpool.New(t.Context(), dsn+"&pool_max_conns=8")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(hand.Close)
+	table := fmt.Sprintf("hand_%d", os.Getpid())
+	t.Cleanup(func() { hand.Exec(context.Background(), "DROP TABLE "+table) })
+	for _, q := range []string{
+		"CREATE TABLE " + table + " (subject text, id bigint, body text, words tsvector GENERATED ALWAYS AS (to_tsvector('english', body)) STORED, PRIMARY KEY (subject, id))",
+		"CREATE INDEX ON " + table + " USING gin (words)",
+	} {
+		if _, err := hand.Exec(t.Context(), q); err != nil {
+			t.Fatal(err)
+		}
+	}
+	rows := make([][]any, n)
+	for i, text := range texts[:n] {
+		rows[i] = []any{"sarah", int64(i), text}
+	}
+	if _, err := hand.CopyFrom(t.Context(), pgx.Identifier{table}, []string{"subject", "id", "body"}, pgx.CopyFromRows(rows)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := hand.Exec(t.Context(), "VACUUM ANALYZE "+table); err != nil {
+		t.Fatal(err)
+	}
+	questions := make([]string, 500)
+	for i, text := range texts[n:] {
+		questions[i] = strings.Join(strings.Fields(text)[:6], " ")
+	}
+	sides := []func(context.Context, string) error{
+		func(ctx context.Context, q string) error {
+			_, err := e.Recall(ctx, e.app, q, memory.RecallOptions{}, e.sarah)
+			return err
+		},
+		func(ctx context.Context, q string) error {
+			rs, err := hand.Query(ctx, "SELECT id, body, ts_rank_cd(words, q) AS score FROM "+table+
+				", websearch_to_tsquery('english', $2) q WHERE subject = $1 AND words @@ q ORDER BY score DESC, id LIMIT 10", "sarah", strings.ReplaceAll(q, " ", " or "))
+			if err != nil {
+				return err
+			}
+			for rs.Next() {
+			}
+			return rs.Err()
+		},
+		func(ctx context.Context, _ string) error {
+			_, err := e.ledger.Head(ctx, e.sarah)
+			return err
+		},
+	}
+	load, _ := os.ReadFile("/proc/loadavg")
+	t.Logf("load %s", strings.TrimSpace(string(load)))
+	for _, clients := range []int{1, 8, 64} {
+		took := make([][3][]time.Duration, clients)
+		var wg sync.WaitGroup
+		for c := range clients {
+			wg.Go(func() {
+				for i := c; i < 3000; i += clients {
+					for k, ask := range sides {
+						began := time.Now()
+						if err := ask(t.Context(), questions[i%len(questions)]); err != nil {
+							t.Error(err)
+							return
+						}
+						took[c][k] = append(took[c][k], time.Since(began))
+					}
+				}
+			})
+		}
+		wg.Wait()
+		var p50 [3]time.Duration
+		for k := range sides {
+			var all []time.Duration
+			for c := range took {
+				all = append(all, took[c][k]...)
+			}
+			if len(all) == 0 {
+				t.FailNow()
+			}
+			p50[k], _ = quantiles(all)
+		}
+		ratio := float64(p50[0]) / float64(p50[1])
+		t.Logf("%2d clients: recall p50 %v, by hand %v: %.2f; the position alone %v", clients, p50[0], p50[1], ratio, p50[2])
+		if ratio > 1.5 {
+			t.Errorf("more than 1.5 times the search by hand")
+		}
+	}
 }
 
 // growth draws latency over entries, both logarithmic.
