@@ -202,6 +202,17 @@ func TestTheManifestsRunTheServerWithoutRights(t *testing.T) {
 		}
 	}
 
+	var console struct {
+		Spec struct {
+			Selector        map[string]string
+			SessionAffinity string `yaml:"sessionAffinity"`
+		}
+	}
+	readYAML(t, "kubernetes/console.yaml", &console)
+	if console.Spec.SessionAffinity != "ClientIP" || console.Spec.Selector["app.kubernetes.io/name"] != "tenet" {
+		t.Errorf("a browser signs in at one replica and is sent to another: %+v", console)
+	}
+
 	type probe struct {
 		HTTPGet struct{ Path, Port string } `yaml:"httpGet"`
 	}
