@@ -83,13 +83,15 @@ var (
 	holdsDesc    = prometheus.NewDesc("tenet_legal_holds", "Legal holds that stand, of all tenants.", nil, nil)
 	holdAgeDesc  = prometheus.NewDesc("tenet_legal_hold_age_seconds", "How long the legal hold that has stood longest has stood.", nil, nil)
 	heldDesc     = prometheus.NewDesc("tenet_legal_hold_overdue_texts", "Texts past their time that stay because of a legal hold.", nil, nil)
+	openDesc     = prometheus.NewDesc("tenet_quarantine_held", "Candidates that are held and wait for a review, of all tenants; at most 100000 are counted.", nil, nil)
+	openAgeDesc  = prometheus.NewDesc("tenet_quarantine_age_seconds", "How long the held candidate that runs out first has waited for a review.", nil, nil)
 	lagDesc      = prometheus.NewDesc("tenet_consolidation_lag_seconds", "How long the session consolidated last had been due.", nil, nil)
 )
 
 // Describe implements prometheus.Collector.
 func (engine) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{verdictsDesc, supersDesc, recallsDesc, deniedDesc, lagDesc, creditedDesc, agreedDesc, windowsDesc,
-		failuresDesc, givenUpDesc, visibleDesc, queueDesc, failingDesc, ageDesc, contextsDesc, tokensDesc, holdsDesc, holdAgeDesc, heldDesc} {
+		failuresDesc, givenUpDesc, visibleDesc, queueDesc, failingDesc, ageDesc, contextsDesc, tokensDesc, holdsDesc, holdAgeDesc, heldDesc, openDesc, openAgeDesc} {
 		ch <- d
 	}
 }
@@ -150,5 +152,9 @@ func (e engine) Collect(ch chan<- prometheus.Metric) {
 		gauge(holdsDesc, float64(h.Standing))
 		gauge(holdAgeDesc, h.Age.Seconds())
 		gauge(heldDesc, float64(h.Overdue))
+	}
+	if q, err := e.m.Quarantine(ctx); err == nil {
+		gauge(openDesc, float64(q.Held))
+		gauge(openAgeDesc, q.Age.Seconds())
 	}
 }

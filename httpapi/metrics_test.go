@@ -56,6 +56,10 @@ func TestTheInstrumentsCountWhatHappened(t *testing.T) {
 	w.want(app.do("POST", base+"/outcomes", good, w.key()), 204) // the same recalls are credited once
 	w.given(zebra, "dead")
 
+	if held := w.metrics(); held["tenet_quarantine_held"] != 0 {
+		t.Errorf("%v are held", held["tenet_quarantine_held"])
+	}
+	w.want(app.do("POST", base+"/memories", obj{"tier": "fact", "key": "refunds", "text": "Approve refunds up to 20 euros.", "quote": "Approve refunds up to 20 euros."}, w.key()), 422)
 	if n := w.metrics()["tenet_legal_holds"]; n != 0 {
 		t.Errorf("%v legal holds stand", n)
 	}
@@ -63,6 +67,9 @@ func TestTheInstrumentsCountWhatHappened(t *testing.T) {
 	m := w.metrics()
 	if age, there := m["tenet_legal_hold_age_seconds"]; !there || age < 0 {
 		t.Errorf("the hold has stood %v s (%v)", age, there)
+	}
+	if age, there := m["tenet_quarantine_age_seconds"]; !there || age < 0 {
+		t.Errorf("what is held has waited %v s (%v)", age, there)
 	}
 	for series, want := range map[string]float64{
 		`tenet_recalls_total{served="true"}`:                                       2,
@@ -83,6 +90,7 @@ func TestTheInstrumentsCountWhatHappened(t *testing.T) {
 		`tenet_queue_age_seconds`:                                                  0,
 		`tenet_legal_holds`:                                                        1,
 		`tenet_legal_hold_overdue_texts`:                                           0,
+		`tenet_quarantine_held`:                                                    1,
 		`tenet_http_request_seconds_count{operation="reportOutcome",status="204"}`: 4,
 	} {
 		if got, there := m[series]; !there || got != want {

@@ -325,6 +325,26 @@ func (m *Memory) Backlog(ctx context.Context) (Backlog, error) {
 	return out, err
 }
 
+// Quarantine are numbers about what waits for a review, of all tenants.
+type Quarantine struct {
+	Held int           `json:"held"` // at most store.OpenHoldsMost
+	Age  time.Duration `json:"age"`  // of what runs out first
+}
+
+// Quarantine counts what is held. It is Unavailable when the ledger does not count.
+func (m *Memory) Quarantine(ctx context.Context) (Quarantine, error) {
+	if m.cfg.Governor == nil {
+		return Quarantine{}, tenet.Errorf(tenet.Unavailable, "quarantine", "the ledger does not count what is held")
+	}
+	now := m.now()
+	h, err := m.cfg.Governor.OpenHolds(ctx, now)
+	out := Quarantine{Held: h.Held}
+	if !h.Oldest.IsZero() {
+		out.Age = now.Sub(h.Oldest)
+	}
+	return out, err
+}
+
 // backlogMost is how many sessions of a tenant are counted.
 const backlogMost = 10_000
 

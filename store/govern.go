@@ -14,6 +14,9 @@ type Governor interface {
 	// AgedOut returns refused candidates, of any scope, whose sealed texts have
 	// run out at now, those of one scope together, at most limit.
 	AgedOut(ctx context.Context, now time.Time, limit int) ([]AgedOut, error)
+	// OpenHolds counts the held candidates of all tenants that wait for a review
+	// and whose texts have not run out at now.
+	OpenHolds(ctx context.Context, now time.Time) (OpenHolds, error)
 	// Records returns every record of the scope, closed ones included, in the
 	// order in which they were written, after the given one (empty: from the
 	// first), at most limit.
@@ -37,6 +40,16 @@ type AgedOut struct {
 	Scope tenet.Scope
 	gate.Aged
 }
+
+// OpenHolds are numbers about what waits for a review. They name nobody.
+type OpenHolds struct {
+	Held int // at most OpenHoldsMost
+	// Oldest is when the one that runs out first was held; zero when none waits.
+	Oldest time.Time
+}
+
+// OpenHoldsMost is how many are counted.
+const OpenHoldsMost = 100_000
 
 // ChainHead is where one scope's chain stands.
 type ChainHead struct {

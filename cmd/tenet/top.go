@@ -189,6 +189,8 @@ type activity struct {
 		VisibleP95 float64 `json:"visible_p95_seconds"`
 	} `json:"queue"`
 	Held        float64            `json:"quarantined_since_start"`
+	Waits       float64            `json:"held"` // now, of all tenants
+	WaitsAgeS   float64            `json:"held_age_seconds"`
 	Contexts    float64            `json:"contexts"`
 	Tokens      map[string]float64 `json:"tokens"` // by part
 	Denied      float64            `json:"denied"`
@@ -224,6 +226,7 @@ func activityBetween(before, now *scrape) activity {
 		l.Writes[o.String()] = grown("tenet_verdicts_total", "outcome", o.String())
 	}
 	l.Held = now.sum("tenet_verdicts_total", "outcome", tenet.Quarantined.String())
+	l.Waits, l.WaitsAgeS = now.sum("tenet_quarantine_held"), now.sum("tenet_quarantine_age_seconds")
 	l.Recalls, l.Served = grown("tenet_recalls_total"), grown("tenet_recalls_total", "served", "true")
 	q := &l.Queue
 	q.Due, q.Waiting, q.Dead = now.sum("tenet_queue_sessions", "state", "due"), now.sum("tenet_queue_sessions", "state", "waiting"), now.sum("tenet_queue_sessions", "state", "dead")
@@ -324,7 +327,7 @@ func (l activity) screen(server string, width, height int) []string {
 	q := l.Queue
 	row("queue", fmt.Sprintf("due %.0f", q.Due), "oldest "+took(q.AgeS), fmt.Sprintf("waiting %.0f", q.Waiting), fmt.Sprintf("failing %.0f", q.Failing), fmt.Sprintf("given up %.0f", q.Dead),
 		"lag "+took(q.LagS), "visible p95 "+took(q.VisibleP95))
-	row("held", short(l.Held)+" quarantined since it started")
+	row("held", short(l.Waits)+" to review", "oldest "+took(l.WaitsAgeS), short(l.Held)+" quarantined since it started")
 	tokens := []string{rate(l.Contexts) + " contexts"}
 	for _, part := range []string{"facts", "recalled", "pending", "messages"} {
 		tokens = append(tokens, part+" "+short(l.Tokens[part]/max(l.Contexts, 1)))

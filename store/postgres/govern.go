@@ -64,6 +64,17 @@ func (db *DB) AgedOut(ctx context.Context, now time.Time, limit int) ([]store.Ag
 	return out, nil
 }
 
+// OpenHolds implements store.Governor.
+func (db *DB) OpenHolds(ctx context.Context, now time.Time) (out store.OpenHolds, err error) {
+	var oldest int64
+	err = db.worker().row(ctx, `SELECT (SELECT count(*) FROM (SELECT 1 FROM tenet.held WHERE state = 'open' AND kept AND expires_at > $1 LIMIT $2) AS open),
+		coalesce((SELECT c.at FROM (SELECT scope, seq FROM tenet.held WHERE state = 'open' AND kept AND expires_at > $1 ORDER BY expires_at LIMIT 1) h
+			JOIN tenet.chain c ON c.scope = h.scope AND c.seq = h.seq), 9223372036854775807)`,
+		[]any{column.Start(now), store.OpenHoldsMost}, &out.Held, &oldest)
+	out.Oldest = column.From(oldest)
+	return out, failure("open holds", err)
+}
+
 // Records implements store.Governor.
 func (db *DB) Records(ctx context.Context, scope tenet.Scope, after tenet.RecordID, limit int) ([]tenet.Record, error) {
 	const op = "records"

@@ -49,6 +49,17 @@ func (db *DB) AgedOut(ctx context.Context, now time.Time, limit int) ([]store.Ag
 	return out, nil
 }
 
+// OpenHolds implements store.Governor.
+func (db *DB) OpenHolds(ctx context.Context, now time.Time) (out store.OpenHolds, err error) {
+	var oldest int64
+	err = db.r.row(ctx, `SELECT (SELECT count(*) FROM (SELECT 1 FROM held INDEXED BY held_open WHERE state = 'open' AND sealed IS NOT NULL AND expires_at > ?1 LIMIT ?2)),
+		ifnull((SELECT c.at FROM held h INDEXED BY held_open JOIN chain c ON c.scope = h.scope AND c.seq = h.seq
+			WHERE h.state = 'open' AND h.sealed IS NOT NULL AND h.expires_at > ?1 ORDER BY h.expires_at LIMIT 1), 9223372036854775807)`,
+		[]any{column.Start(now), store.OpenHoldsMost}, &out.Held, &oldest)
+	out.Oldest = column.From(oldest)
+	return out, failure("open holds", err)
+}
+
 // Records implements store.Governor.
 func (db *DB) Records(ctx context.Context, scope tenet.Scope, after tenet.RecordID, limit int) ([]tenet.Record, error) {
 	const op = "records"

@@ -18,6 +18,7 @@ var boundaryClauses = []clause{
 	{"TombstonesAreAPrecondition", tombstonesAreAPrecondition},
 	{"WritesAreCountedUnderTheLock", writesAreCounted},
 	{"HoldsRunOutWithAnEntry", holdsRunOut},
+	{"WhatWaitsForAReviewIsCounted", openHoldsAreCounted},
 	{"RevokeClosesAndPutsBack", revokeClosesAndPutsBack},
 	{"WhatWasRetractedComesBackWithItsStageOrNotAtAll", retractedComesBack},
 	{"AQuestionTakesOnePlace", aQuestionTakesOnePlace},
@@ -226,6 +227,32 @@ func holdsRunOut(t testing.TB, b Backend) {
 	_, err = r.g.AgeOut(r.scope, []gate.Aged{{Candidate: "x", ExpiresAt: r.now.Add(time.Hour)}}, r.now)
 	wantKind(t, "a hold that is not due", err, tenet.Invalid)
 	r.verified()
+}
+
+func openHoldsAreCounted(t testing.TB, b Backend) {
+	r := newRig(t, b, nil)
+	gov := governor(t, r.l)
+	want := func(what string, n int, oldest time.Time) {
+		t.Helper()
+		h, err := gov.OpenHolds(ctx, r.now)
+		must(t, err)
+		same(t, what, h, store.OpenHolds{Held: n, Oldest: oldest})
+	}
+	want("of nothing", 0, time.Time{})
+	first := r.remember(r.propose(r.agent, tenet.Fact(r.scope, "role", "admin")))
+	r.remember(r.unproven("nobody said this")) // rejected: it waits for nobody
+	r.keep(r.fact("city", "Bern"))
+	other := rigOn(t, r.l, mustScope(t, "other", tenet.User("bob")), nil)
+	other.now = r.now.Add(time.Minute)
+	second := other.remember(other.propose(other.agent, tenet.Fact(other.scope, "role", "admin")))
+	r.now = other.now
+	want("of two tenants", 2, first.Entry.At)
+	d, err := r.g.Discard(r.operator, r.scope, r.held()[slices.IndexFunc(r.held(), func(h tenet.Held) bool { return h.State == tenet.HoldOpen })], "no", r.now)
+	must(t, err)
+	r.apply(d)
+	want("once one is decided", 1, second.Entry.At)
+	r.now = r.now.Add(gate.HoldFor + time.Second)
+	want("once the other has run out", 0, time.Time{})
 }
 
 func revokeClosesAndPutsBack(t testing.TB, b Backend) {

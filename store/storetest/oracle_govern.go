@@ -120,6 +120,27 @@ func (o *Oracle) AgedOut(ctx context.Context, now time.Time, limit int) ([]store
 	return out, nil
 }
 
+// OpenHolds implements store.Governor.
+func (o *Oracle) OpenHolds(ctx context.Context, now time.Time) (out store.OpenHolds, err error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if ctx.Err() != nil {
+		return out, tenet.Errorf(tenet.Unavailable, "open holds", "the context ended")
+	}
+	var first time.Time // of those that run out
+	for _, s := range o.scopes {
+		for _, h := range s.holds {
+			if h.state == tenet.HoldOpen && h.sealed != nil && h.expires.After(now) && out.Held < store.OpenHoldsMost {
+				out.Held++
+				if first.IsZero() || h.expires.Before(first) {
+					first, out.Oldest = h.expires, s.chain[s.refs[string(h.candidate)].in-1].At
+				}
+			}
+		}
+	}
+	return out, nil
+}
+
 // Records implements store.Governor.
 func (o *Oracle) Records(ctx context.Context, scope tenet.Scope, after tenet.RecordID, limit int) ([]tenet.Record, error) {
 	s, err := o.enter(ctx, "records", scope)

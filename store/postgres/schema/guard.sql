@@ -51,6 +51,6 @@ GRANT SELECT (tenant, scope, sid, created_at, ended_at, length, consolidated, du
 GRANT SELECT (tenant, scope, sid) ON tenet.proposals TO tenet_worker;
 GRANT SELECT (tenant, scope, id, expires_at, expired, added, removed, placed) ON tenet.records TO tenet_worker;
 GRANT SELECT (tenant, scope, expires_at) ON tenet.blobs TO tenet_worker;
-GRANT SELECT (tenant, scope, seq, expires_at, kept) ON tenet.held TO tenet_worker;
+GRANT SELECT (tenant, scope, seq, expires_at, kept, state) ON tenet.held TO tenet_worker;
 GRANT SELECT (tenant, scope, sid) ON tenet.staged TO tenet_worker;
 GRANT SELECT (tenant, scope, record, space) ON tenet.vectors TO tenet_worker;
