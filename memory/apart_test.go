@@ -5,6 +5,7 @@ import (
 	"crypto/ed25519"
 	"os"
 	"testing"
+	"time"
 
 	"github.com/tenet-memory/tenet"
 	"github.com/tenet-memory/tenet/gate"
@@ -46,7 +47,7 @@ func TestALostSessionIsNotGoneOnWith(t *testing.T) {
 	if _, err := mem.Session(ctx, by, scope, "chat"); err != nil {
 		t.Errorf("a session that is there: %v", err)
 	}
-	if _, err := sessions.(store.SessionEraser).Erase(ctx, scope); err != nil { // as a server without persistence does
+	if _, err := sessions.(store.SessionEraser).Erase(ctx, scope, time.Now()); err != nil { // as a server without persistence does
 		t.Fatal(err)
 	}
 	if _, err := mem.Session(ctx, by, scope, "chat"); tenet.KindOf(err) != tenet.Conflict {

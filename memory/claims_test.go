@@ -54,8 +54,13 @@ func newEngine(t *testing.T, b backend, change func(*memory.Config)) *engine {
 // each runs a claim on every backend.
 func each(t *testing.T, claim func(*testing.T, backend)) {
 	t.Helper()
+	onEach(t, backends(), claim)
+}
+
+func onEach(t *testing.T, bs []backend, claim func(*testing.T, backend)) {
+	t.Helper()
 	t.Parallel()
-	for _, b := range backends() {
+	for _, b := range bs {
 		t.Run(b.name, func(t *testing.T) { t.Parallel(); claim(t, b) })
 	}
 }

@@ -186,7 +186,7 @@ func (m *Memory) eraseSessions(ctx context.Context, scope tenet.Scope, e Erasing
 		return err
 	}
 	if e.Of.Subject {
-		_, err := sessions.Erase(ctx, scope)
+		_, err := sessions.Erase(ctx, scope, m.now())
 		return err
 	}
 	err := m.cfg.Deleter.DeleteSession(ctx, scope, e.Of.Session, m.now())

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/ed25519"
 	"testing"
+	"time"
 
 	"github.com/tenet-memory/tenet"
 	"github.com/tenet-memory/tenet/gate"
@@ -43,7 +44,11 @@ func TestAJournalOfErasuresNeedsItsKey(t *testing.T) {
 // apart is a session tier in a database of its own that erases subjects.
 type apart struct{ *storetest.Oracle }
 
-func (apart) Erase(ctx context.Context, scope tenet.Scope) (int, error) { panic("a dry run erased") }
+func (apart) Erase(context.Context, tenet.Scope, time.Time) (int, error) {
+	panic("a dry run erased")
+}
+
+var _ store.SessionEraser = apart{}
 
 // What cannot be erased is not counted by a dry run either.
 func TestADryRunCountsNoErasureThatCannotBe(t *testing.T) {

@@ -25,18 +25,13 @@ type Exported struct {
 	Sessions int `json:"sessions"`
 	Messages int `json:"messages"`
 	Lines    int `json:"lines"`
-	// NotHeld is a place whose part in it was not exported; empty: there is none.
-	NotHeld string `json:"not_held,omitempty"`
 }
 
 // pastPage is how many entries are read at a time. Each page is a walk over the
 // scope's rows: fewer pages are faster, and hold more.
 const pastPage = 4000
 
-const (
-	sessionsApart = "sessions: their store does not give them out"
-	maxChanges    = 10_000
-)
+const maxChanges = 10_000
 
 // Export writes everything that is kept about the scope as signed JSON lines:
 // the entries of its chain with all that they wrote, and its sessions. The same
@@ -63,9 +58,6 @@ func (m *Memory) Export(ctx context.Context, by tenet.Principal, scope tenet.Sco
 		}
 	}
 	e := &exporter{m: m, w: bufio.NewWriterSize(w, 64<<10), out: Exported{Parts: len(scopes)}}
-	if _, ok := m.sessions.(store.SessionArchive); !ok {
-		e.out.NotHeld = sessionsApart
-	}
 	for i, s := range scopes {
 		if err := e.part(ctx, s, i+1, len(scopes)); err != nil {
 			return e.out, err
@@ -97,7 +89,8 @@ func (m *Memory) portable(op string, by tenet.Principal, scope tenet.Scope) erro
 	if by.Kind() != tenet.Operator && (by.Kind() != tenet.EndUser || scope.Subject().Kind() != tenet.SubjectUser) {
 		return tenet.Errorf(tenet.Denied, op, "only an operator of the tenant, or the person for themselves")
 	}
-	if _, ok := m.ledger.(store.Archive); !ok || len(m.cfg.ErasureKey) != ed25519.PrivateKeySize {
+	_, ledger := m.ledger.(store.Archive)
+	if _, sessions := m.sessions.(store.SessionArchive); !ledger || !sessions || len(m.cfg.ErasureKey) != ed25519.PrivateKeySize {
 		return tenet.Errorf(tenet.Unavailable, op, "the store gives nothing out, or there is no key to sign with")
 	}
 	return nil
@@ -217,8 +210,8 @@ func (e *exporter) part(ctx context.Context, scope tenet.Scope, n, of int) error
 		return err
 	}
 	var sessions []tenet.SessionID
-	archive, held := e.m.sessions.(store.SessionArchive)
-	for after := tenet.SessionID(""); held; {
+	archive := e.m.sessions.(store.SessionArchive)
+	for after := tenet.SessionID(""); ; {
 		page, err := archive.SessionsOf(ctx, scope, after, pastPage)
 		if err != nil {
 			return err

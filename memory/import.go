@@ -52,6 +52,9 @@ func (m *Memory) Import(ctx context.Context, by tenet.Principal, r io.ReadSeeker
 	if err := m.durable(op); err != nil {
 		return out, err
 	}
+	if _, ok := m.sessions.(store.SessionArchive); !ok {
+		return out, tenet.Errorf(tenet.Unavailable, op, "the session store takes nothing in")
+	}
 	i := &importing{m: m, by: by, why: why, out: &out}
 	if err := i.check(ctx, r); err != nil {
 		return out, err
@@ -128,8 +131,14 @@ func (i *importing) check(ctx context.Context, r io.Reader) error {
 				return err
 			}
 		case *sessionLine:
-			if _, err := l.session(f.scope); err != nil {
-				return f.bad("reads what is no subject")
+			line := f.n
+			s, err := f.whole(l)
+			if err != nil {
+				return err
+			}
+			var te *tenet.Error
+			if errors.As(store.CheckWhole(f.scope, s), &te) {
+				return tenet.Errorf(tenet.Invalid, "import", "line %d begins a session that cannot be: %s", line, te.Reason)
 			}
 		}
 	}
@@ -333,28 +342,24 @@ func (w *partWriter) session(ctx context.Context, s store.WholeSession) error {
 	if err := w.entries(ctx); err != nil {
 		return err
 	}
-	archive, ok := w.m.sessions.(store.SessionArchive)
-	if !ok {
-		w.out.Refused["SESSIONS_APART"]++
-		return nil
-	}
+	archive := w.m.sessions.(store.SessionArchive)
 	s.Scope = w.scope
-	if s.ID == "" {
-		return tenet.Errorf(tenet.Invalid, "import", "a session without an id")
-	}
 	if !w.out.Own {
 		w.lower(&s)
 	}
+	gone, err := false, error(nil)
 	if w.erased {
-		if gone, err := w.sift(ctx, &s); err != nil || gone {
-			if gone {
-				w.out.Refused[string(tenet.CodeErased)]++
-			}
-			return err
-		}
+		gone, err = w.sift(ctx, &s)
 	}
-	err := archive.PutBack(ctx, w.scope, s)
-	if tenet.KindOf(err) == tenet.Conflict {
+	if err == nil && !gone {
+		err = archive.PutBack(ctx, w.scope, s)
+	}
+	var te *tenet.Error
+	switch {
+	case gone || errors.As(err, &te) && te.Code == tenet.CodeErased: // by another at this moment, say
+		w.out.Refused[string(tenet.CodeErased)]++
+		return nil
+	case tenet.KindOf(err) == tenet.Conflict:
 		have, herr := archive.Whole(ctx, w.scope, s.ID)
 		if herr == nil && have.CreatedAt.Equal(tenet.Micros(s.CreatedAt)) {
 			w.out.There++

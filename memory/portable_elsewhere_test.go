@@ -273,8 +273,11 @@ type full struct{}
 func (full) Write([]byte) (int, error) { return 0, errors.New("no space") }
 
 func TestATenantMovesWhole(t *testing.T) {
-	t.Parallel()
-	e := mover(t, sqliteOnly(), 1)
+	onEach(t, movers()[1:], tenantMovesWhole)
+}
+
+func tenantMovesWhole(t *testing.T, b backend) {
+	e := mover(t, b, 1)
 	e.live(t)
 	bob := scope(t, "bob")
 	must[tenet.Verdict](t)(e.Remember(t.Context(), e.app, quoting(tenet.Fact(bob, "home_city", "Oslo"))))
@@ -286,7 +289,7 @@ func TestATenantMovesWhole(t *testing.T) {
 	if out.Parts != 3 {
 		t.Errorf("%+v", out)
 	}
-	n := mover(t, sqliteOnly(), 1)
+	n := mover(t, b, 1)
 	n.clock.Store(e.clock.Load())
 	if got := n.bring(t, file.Bytes()); got.Parts != 3 || got.Sessions != 3 || len(got.Refused) != 0 {
 		t.Errorf("%+v", got)
@@ -298,11 +301,11 @@ func TestATenantMovesWhole(t *testing.T) {
 	lines := bytes.SplitAfter(file.Bytes(), []byte("\n"))
 	for i, l := range lines {
 		if i > 0 && bytes.HasPrefix(l, []byte(`{"line":"header"`)) {
-			_, err := mover(t, sqliteOnly(), 1).Import(t.Context(), e.op, bytes.NewReader(bytes.Join(append(append([][]byte{}, lines[:i]...), lines[len(lines)-2]), nil)), "")
+			_, err := mover(t, b, 1).Import(t.Context(), e.op, bytes.NewReader(bytes.Join(append(append([][]byte{}, lines[:i]...), lines[len(lines)-2]), nil)), "")
 			wantKind(t, err, tenet.Invalid)
 		}
 	}
-	_, err := mover(t, sqliteOnly(), 1).Import(t.Context(), e.op.For(tenet.User("bob")), bytes.NewReader(file.Bytes()), "")
+	_, err := mover(t, b, 1).Import(t.Context(), e.op.For(tenet.User("bob")), bytes.NewReader(file.Bytes()), "")
 	wantKind(t, err, tenet.Denied)
 }
 

@@ -304,15 +304,9 @@ func (r *reporter) held(ctx context.Context) error {
 
 // conversations writes the sessions, or only reports whether there are any.
 func (r *reporter) conversations(ctx context.Context, only bool) (bool, error) {
-	archive, ok := r.m.sessions.(store.SessionArchive)
+	archive := r.m.sessions.(store.SessionArchive)
 	if !only {
 		r.line("\n## Conversations\n")
-	}
-	if !ok {
-		if !only {
-			r.line("They lie in a store of their own, which does not list them.")
-		}
-		return false, nil
 	}
 	n := 0
 	for after := tenet.SessionID(""); ; {

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/tenet-memory/tenet"
@@ -33,7 +34,7 @@ type Archive interface {
 // scope has seen and gone when it was erased, zero for never.
 func Continues(p gate.Plan, lastAt, gone time.Time, blocked func(gate.Query) (gate.Block, error)) error {
 	const op = "apply"
-	erased := &tenet.Error{Kind: tenet.Conflict, Op: op, Code: tenet.CodeErased, Reason: "it was erased after it was recorded"}
+	erased := ErasedBefore(op)
 	switch {
 	case !lastAt.IsZero() && !p.At.After(lastAt):
 		return tenet.Errorf(tenet.Conflict, op, "the scope has a past of its own")
@@ -84,11 +85,50 @@ type SessionArchive interface {
 	Whole(ctx context.Context, scope tenet.Scope, id tenet.SessionID) (WholeSession, error)
 	// PutBack keeps a session as it is given, in one transaction: positions,
 	// labels and times are those of its messages. A session that is there
-	// is a Conflict, and so is one that was erased.
+	// or was erased is a Conflict, and so is a message whose id is taken; with code
+	// ERASED so is one whose subject was erased after the session began (see Began).
 	PutBack(ctx context.Context, scope tenet.Scope, s WholeSession) error
 }
 
-// CheckWhole is how every SessionArchive begins PutBack.
+// Began is when the oldest of what the session tells was recorded; of one that
+// tells nothing, when it was made. A message that was erased is empty, and tells
+// nothing.
+func (w WholeSession) Began() time.Time {
+	var oldest []time.Time
+	for _, m := range w.Messages {
+		if m.Text != "" || m.RecordedBy != "" {
+			oldest = append(oldest, m.RecordedAt)
+		}
+	}
+	for _, r := range w.Receipts {
+		oldest = append(oldest, r.At)
+	}
+	for _, p := range w.Proposals {
+		oldest = append(oldest, p.ProposedAt)
+	}
+	if len(oldest) == 0 {
+		return w.CreatedAt
+	}
+	return slices.MinFunc(oldest, time.Time.Compare)
+}
+
+// Outlives refuses a session that began before its subject was erased, at gone;
+// zero: it never was.
+func (w WholeSession) Outlives(gone time.Time) error {
+	if gone.IsZero() || w.Began().After(gone) {
+		return nil
+	}
+	return ErasedBefore("put back")
+}
+
+// ErasedBefore is the error of an operation that would bring back what was erased.
+func ErasedBefore(op string) error {
+	return &tenet.Error{Kind: tenet.Conflict, Op: op, Code: tenet.CodeErased, Reason: "it was erased after it was recorded"}
+}
+
+// CheckWhole is how every SessionArchive begins PutBack. A log is there from its
+// first message to its last, or not at all: sweeping and deleting take the whole
+// of one that has ended.
 func CheckWhole(scope tenet.Scope, w WholeSession) error {
 	const op = "put back"
 	bad := func(why string) error { return tenet.Errorf(tenet.Invalid, op, "%s", why) }
@@ -106,16 +146,23 @@ func CheckWhole(scope tenet.Scope, w WholeSession) error {
 			return bad("a zero scope to read")
 		}
 	}
-	last := int64(0)
-	for _, m := range w.Messages {
-		if m.ID == "" || m.Seq <= last || m.Seq > w.Length {
-			return bad("a message without an id, or out of its place")
+	if n := int64(len(w.Messages)); n != w.Length && (n > 0 || w.EndedAt.IsZero()) {
+		return bad("a log with gaps")
+	}
+	seen := map[string]bool{}
+	twice := func(kind, id string) bool {
+		was := seen[kind+id]
+		seen[kind+id] = id != ""
+		return was
+	}
+	for i, m := range w.Messages {
+		if m.ID == "" || len(m.ID) > tenet.MaxID || m.Seq != int64(i)+1 || twice("m", string(m.ID)) || twice("c", m.ClientID) {
+			return bad("a message without an id of its own, or out of its place")
 		}
-		last = m.Seq
 	}
 	for _, p := range w.Proposals {
-		if p.ID == "" || p.Scope != scope {
-			return bad("a proposal without an id, or of another scope")
+		if p.ID == "" || p.Scope != scope || twice("p", string(p.ID)) {
+			return bad("a proposal without an id of its own, or of another scope")
 		}
 	}
 	return nil

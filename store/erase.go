@@ -71,8 +71,9 @@ func CheckAgain(d gate.Decision, j Journaled) error {
 type SessionEraser interface {
 	// Erase removes everything of a subject - sessions, logs, proposals,
 	// receipts, running work, threads, recorded calls, spent ids, its data key -
-	// and returns how many sessions went. Called again after a failure it goes on.
-	Erase(ctx context.Context, scope tenet.Scope) (int, error)
+	// and returns how many sessions went. It keeps at, as when the subject was
+	// erased, for SessionArchive. Called again after a failure it goes on.
+	Erase(ctx context.Context, scope tenet.Scope, at time.Time) (int, error)
 }
 
 // EraseOptions are how an erasure goes.

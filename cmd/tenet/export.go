@@ -39,16 +39,10 @@ func (c exportCmd) Run(a *app) error {
 		return err
 	}
 	if c.File == "" || c.File == "-" {
-		if out.NotHeld != "" {
-			a.note("not in it: " + out.NotHeld)
-		}
 		return nil
 	}
 	return a.print(out, func() {
 		a.printf("%d subjects, %d entries with %d records, %d sessions with %d messages, in %d lines\n", out.Parts, out.Entries, out.Records, out.Sessions, out.Messages, out.Lines)
-		if out.NotHeld != "" {
-			a.printf("not in it: %s\n", out.NotHeld)
-		}
 	})
 }
 

@@ -2,8 +2,10 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -107,6 +109,74 @@ func TestAMemoryMovesByFile(t *testing.T) {
 	if out := s.ok("import", first); !strings.Contains(out, "ERASED") || !strings.Contains(out, " 0 records kept, 0 sessions back") {
 		t.Errorf("after the erasure: %q", out)
 	}
+}
+
+// TestSessionsInRedisMoveByFile from a database's own and back, byte for byte,
+// and over HTTP.
+func TestSessionsInRedisMoveByFile(t *testing.T) {
+	rd := os.Getenv("TENET_TEST_REDIS")
+	if rd == "" {
+		if strings.Contains(os.Getenv("TENET_TEST_REQUIRE"), "redis") {
+			t.Fatal("no server: scripts/test-servers.sh starts one")
+		}
+		t.Skip("SKIPPED, NOTHING TESTED: no server; make test starts one")
+	}
+	fresh := func(name string) string { return fmt.Sprintf("%s?prefix=c%d.%s&shards=4", rd, os.Getpid(), name) }
+	talk := func(s *shell) {
+		s.ok("session", "append", "--user", "sarah", "--role", "user", "chat", "I am allergic to shellfish and I drink green tea")
+		s.ok("consolidate", "--user", "sarah", "chat")
+		s.ok("session", "append", "--user", "sarah", "--role", "user", "chat", "そば waits")
+		s.ok("session", "append", "--user", "sarah", "--role", "user", "chat/2", "Another")
+	}
+	s := newShell(t)
+	s.env["TENET_USER"], s.env["TENET_EMBEDDER"], s.env["TENET_MASTER_KEY"] = "sarah", "none", strings.Repeat("7", 64)
+	s.ok("remember", "--tier", "fact", "--quote", "I live in Berlin", "home_city", "Berlin")
+	talk(s)
+	dir := t.TempDir()
+	file := filepath.Join(dir, "0.jsonl")
+	s.ok("export", file)
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.SplitAfter(string(text), "\n")
+	at := slices.IndexFunc(lines, func(l string) bool { return strings.Contains(l, "そば") && strings.Contains(l, `"line":"message"`) })
+	lines[at] = strings.Replace(lines[at], "そば", "ソバ", 1)
+	bad := s.write("bad.jsonl", strings.Join(lines, ""))
+	for i, sessions := range []string{fresh("one"), fresh("two"), ""} {
+		s.store, s.env["TENET_SESSIONS"] = filepath.Join(dir, fmt.Sprint(i, ".db")), sessions
+		if r := s.fails(tenet.Invalid, "import", bad); !strings.Contains(r.err, fmt.Sprintf("line %d ", at+1)) {
+			t.Errorf("%q: an altered message: %q", sessions, r.err)
+		}
+		s.fails(tenet.NotFound, "export", filepath.Join(dir, "none.jsonl")) // nothing of it was kept
+		if out := s.ok("import", file); !strings.Contains(out, "2 sessions back") {
+			t.Errorf("%q: import says %q", sessions, out)
+		}
+		if out := s.ok("report"); !strings.Contains(out, "そば waits") || !strings.Contains(out, "shellfish") {
+			t.Errorf("%q: the report: %s", sessions, out)
+		}
+		file = filepath.Join(dir, fmt.Sprint(i+1, ".jsonl"))
+		s.ok("export", file)
+		if again, err := os.ReadFile(file); err != nil || string(again) != string(text) {
+			t.Errorf("%q: the export differs (%v):\n%s\n%s", sessions, err, again, text)
+		}
+	}
+	shells, _ := servingAs(t, func(k string) string { return map[string]string{"TENET_SESSIONS": fresh("http")}[k] })
+	talk(shells("app"))
+	op := shells("operator")
+	op.ok("export", "--user", "sarah", file)
+	if text, err := os.ReadFile(file); err != nil || strings.Count(string(text), `"line":"message"`) != 3 {
+		t.Errorf("over HTTP: %v\n%s", err, text)
+	}
+	if out := op.ok("report", "--user", "sarah"); !strings.Contains(out, "そば waits") || !strings.Contains(out, "End of report.") {
+		t.Errorf("the report over HTTP: %s", out)
+	}
+	op.ok("erase", "subject", "--user", "sarah")
+	var back memory.Imported
+	if op.into(&back, "import", file, "--user", "sarah"); back.Sessions != 0 || back.Refused[string(tenet.CodeErased)] == 0 {
+		t.Errorf("what was erased came back: %+v", back)
+	}
+	op.fails(tenet.NotFound, "session", "show", "--user", "sarah", "chat")
 }
 
 func TestDumpsOfOtherMemoriesPassTheGate(t *testing.T) {

@@ -177,6 +177,9 @@ func (db *DB) PutBack(ctx context.Context, scope tenet.Scope, w store.WholeSessi
 		if err := sub.mayBegin(c, w.ID); err != nil {
 			return err
 		}
+		if err := w.Outlives(sub.gone); err != nil {
+			return err
+		}
 		if _, err := db.session(bg, c, op, scope, w.ID); tenet.KindOf(err) != tenet.NotFound {
 			if err == nil {
 				err = conflict(op, "the session is there")

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -166,4 +167,45 @@ func BenchmarkMessages(b *testing.B) {
 			return db.client.LRange(ctx, fmt.Sprintf("{%s:hand%d}:log", db.prefix, i%64), -20, -1).Err()
 		})
 	})
+}
+
+// BenchmarkALongSessionMoves takes a session of 10,000 messages of 500 bytes out,
+// and puts it back: the longest that others of its shard wait is the latter.
+func BenchmarkALongSessionMoves(b *testing.B) {
+	for name, dsn := range map[string]string{"single": single(b), "cluster": cluster(b)} {
+		db := few(b, dsn)
+		sc := scope(b, "acme", tenet.User("sarah"))
+		ensure(b, db, sc, "long")
+		for i := range 100 {
+			var ms []tenet.Message
+			for j := range 100 {
+				ms = append(ms, message(fmt.Sprint("m", i, ".", j), strings.Repeat("x", 500)))
+			}
+			if _, err := db.Append(ctx, sc, "long", ms, time.Now()); err != nil {
+				b.Fatal(err)
+			}
+		}
+		w, err := db.Whole(ctx, sc, "long")
+		if err != nil || len(w.Messages) != 10_000 {
+			b.Fatal(len(w.Messages), err)
+		}
+		b.Run(name+" out", func(b *testing.B) {
+			for b.Loop() {
+				if _, err := db.Whole(ctx, sc, "long"); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+		b.Run(name+" back", func(b *testing.B) {
+			for i := 0; b.Loop(); i++ {
+				w.ID = tenet.SessionID(fmt.Sprint("back ", b.N, " ", i))
+				for j := range w.Messages {
+					w.Messages[j].ID, w.Messages[j].Session = tenet.MessageID(fmt.Sprint("b", b.N, ".", i, ".", j)), w.ID
+				}
+				if err := db.PutBack(ctx, sc, w); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
 }

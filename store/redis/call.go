@@ -28,7 +28,7 @@ var sources embed.FS
 var preludes = map[string][]string{
 	"append": {"write", "session"}, "propose": {"write", "session"}, "serve": {"write", "session"}, "end": {"write", "session"},
 	"ack": {"write", "session"}, "hold": {"write", "session"}, "checkpoint": {"write", "session"}, "claim": {"write", "session"},
-	"settle": {"write", "session"}, "delete": {"write", "session"}, "ensure": {"write"}, "put": {"write"}, "putall": {"write"},
+	"settle": {"write", "session"}, "delete": {"write", "session"}, "ensure": {"write"}, "putback": {"write"}, "put": {"write"}, "putall": {"write"},
 }
 
 func loadScripts() map[string]*redis.Script {
@@ -121,6 +121,8 @@ func (r reply) verdict(op, what string) error {
 		return invalid(op, r.str(1))
 	case "frozen":
 		return store.HeldBack(op)
+	case "erased":
+		return store.ErasedBefore(op)
 	case "effect":
 		return &tenet.Error{Kind: tenet.Conflict, Op: op, Code: store.CodeEffectPayload, Reason: "the key was claimed with another payload"}
 	case "payload":

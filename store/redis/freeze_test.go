@@ -67,7 +67,7 @@ func TestALegalHoldKeepsSessionsAndThreads(t *testing.T) {
 			frozen("dropping a thread", err)
 			_, err = db.Remove(ctx, scope, "thread", []string{"v1"})
 			frozen("removing a version", err)
-			_, err = db.Erase(ctx, scope)
+			_, err = db.Erase(ctx, scope, now)
 			frozen("erasing the subject", err)
 			if n, err := db.Sweep(ctx, now.Add(time.Hour)); err != nil || n != 0 {
 				t.Errorf("a sweep under a hold: %d, %v", n, err)
@@ -82,7 +82,7 @@ func TestALegalHoldKeepsSessionsAndThreads(t *testing.T) {
 			if ms, vs := left(); ms != 0 || vs != 0 {
 				t.Errorf("after the hold %d messages and %d versions are left", ms, vs)
 			}
-			if n, err := db.Erase(ctx, scope); err != nil || n != 2 {
+			if n, err := db.Erase(ctx, scope, now); err != nil || n != 2 {
 				t.Errorf("erased %d sessions: %v", n, err)
 			}
 			// A hold ahead of the first word.

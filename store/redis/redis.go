@@ -42,7 +42,8 @@ var (
 	_ store.Served   = (*DB)(nil)
 	_ store.Servings = (*DB)(nil)
 
-	_ store.SessionEraser = (*DB)(nil)
+	_ store.SessionEraser  = (*DB)(nil)
+	_ store.SessionArchive = (*DB)(nil)
 )
 
 // Options configure Open. MasterKey is required.

@@ -96,8 +96,9 @@ const erased = 50
 
 // Erase removes everything of a subject, spent ids and its data key included,
 // and returns how many sessions went. What a copy of the server's memory still
-// holds cannot be read without that key. Called again after a failure it goes on.
-func (db *DB) Erase(ctx context.Context, scope tenet.Scope) (int, error) {
+// holds cannot be read without that key. What stays is the keyed digest of the
+// subject's name and when it was erased. Called again after a failure it goes on.
+func (db *DB) Erase(ctx context.Context, scope tenet.Scope, at time.Time) (int, error) {
 	const op = "erase"
 	p, err := db.place(op, scope)
 	if err != nil {
@@ -105,7 +106,7 @@ func (db *DB) Erase(ctx context.Context, scope tenet.Scope) (int, error) {
 	}
 	gone := 0
 	for {
-		r, err := db.run(ctx, op, "erase", p.tag, p.u, erased)
+		r, err := db.run(ctx, op, "erase", p.tag, p.u, erased, micros(at))
 		if err == nil && r.word() == "frozen" {
 			err = store.HeldBack(op)
 		}

@@ -227,7 +227,8 @@ func TestNothingReadableIsKept(t *testing.T) {
 	}
 }
 
-// TestErasingASubjectLeavesNoKey, and leaves its neighbour everything.
+// TestErasingASubjectLeavesNoKey but that it was erased, under a keyed digest,
+// and leaves its neighbour everything.
 func TestErasingASubjectLeavesNoKey(t *testing.T) {
 	t.Parallel()
 	for name, dsn := range map[string]string{"single": single(t), "cluster": cluster(t)} {
@@ -242,11 +243,20 @@ func TestErasingASubjectLeavesNoKey(t *testing.T) {
 		if err := db.DeleteSession(ctx, sarah, "more7", time.Now()); err != nil {
 			t.Fatal(err)
 		}
-		n, err := db.Erase(ctx, sarah)
+		at := time.Now()
+		n, err := db.Erase(ctx, sarah, at)
 		if err != nil || n != 122 {
 			t.Errorf("%s: %d sessions went: %v", name, n, err)
 		}
 		now := everything(t, db)
+		delete(now, db.shards[0]+":gone")
+		place, err := db.place("test", sarah)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if left, err := db.client.HGetAll(ctx, db.shards[0]+":gone").Result(); err != nil || len(left) != 1 || left[place.u] != micros(at) {
+			t.Errorf("%s: of the erasure itself stays %v, %v", name, left, err)
+		}
 		for k, v := range now {
 			if was[k] != v {
 				t.Errorf("%s: %s is left, or changed", name, k)
@@ -271,7 +281,7 @@ func TestAnErasedKeyIsNotUsedAgain(t *testing.T) {
 	b := open(t, dsn, Options{Prefix: a.prefix})
 	ensure(t, a, sc, "one")
 	ensure(t, b, sc, "one")
-	if _, err := a.Erase(ctx, sc); err != nil {
+	if _, err := a.Erase(ctx, sc, time.Now()); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := b.Append(ctx, sc, "one", []tenet.Message{message("m", "late")}, time.Time{}); tenet.KindOf(err) != tenet.NotFound {
@@ -284,6 +294,87 @@ func TestAnErasedKeyIsNotUsedAgain(t *testing.T) {
 	ms, err := a.Messages(ctx, sc, "one", 0, 10)
 	if err != nil || len(ms) != 1 || ms[0].Text != "new" {
 		t.Errorf("%v %v", ms, err)
+	}
+}
+
+// TestWhatWasErasedIsNotPutBack by an import that had read it before, also from
+// a process that still knows the subject's key, and in the middle of the erasure;
+// what was said since is.
+func TestWhatWasErasedIsNotPutBack(t *testing.T) {
+	t.Parallel()
+	for name, dsn := range map[string]string{"single": single(t), "cluster": cluster(t)} {
+		sc := scope(t, "acme", tenet.User("sarah"))
+		a := few(t, dsn)
+		b := open(t, dsn, Options{Prefix: a.prefix})
+		fill(t, a, sc)
+		for i := range 2 * erased { // more than go at a time
+			ensure(t, a, sc, tenet.SessionID(fmt.Sprint("more", i)))
+		}
+		ensure(t, b, sc, "session-plaintext")
+		w, err := a.Whole(ctx, sc, "session-plaintext")
+		if err != nil {
+			t.Fatal(err)
+		}
+		bare, err := a.Whole(ctx, sc, "more1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var wg sync.WaitGroup
+		stop := make(chan struct{})
+		for _, db := range []*DB{a, b} {
+			wg.Go(func() {
+				for i := 0; ; i++ {
+					select {
+					case <-stop:
+						return
+					default:
+					}
+					for _, w := range []store.WholeSession{w, bare} {
+						w.ID = tenet.SessionID(fmt.Sprint(w.ID, " again ", i))
+						w.Messages = slices.Clone(w.Messages)
+						for j := range w.Messages {
+							w.Messages[j].ID = tenet.MessageID(fmt.Sprintf("%p %d", db, i))
+							w.Messages[j].Session = w.ID
+						}
+						if err := db.PutBack(ctx, sc, w); err != nil && tenet.KindOf(err) != tenet.Conflict {
+							t.Error(err)
+						}
+					}
+				}
+			})
+		}
+		time.Sleep(20 * time.Millisecond)
+		if _, err := a.Erase(ctx, sc, time.Now()); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(20 * time.Millisecond)
+		close(stop)
+		wg.Wait()
+		for _, w := range []store.WholeSession{w, bare} {
+			var e *tenet.Error
+			if err := b.PutBack(ctx, sc, w); !errors.As(err, &e) || e.Code != tenet.CodeErased {
+				t.Errorf("%s: put back after the erasure: %v", name, err)
+			}
+		}
+		if left, err := a.SessionsOf(ctx, sc, "", 10); err != nil || len(left) != 0 {
+			t.Errorf("%s: %d sessions are back: %v", name, len(left), err)
+		}
+		place, err := a.place("test", sc)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for key := range everything(t, a) {
+			if strings.Contains(key, place.tag) && !strings.HasSuffix(key, ":gone") && !strings.HasSuffix(key, ":u:"+place.u) {
+				t.Errorf("%s: %s is left", name, key)
+			}
+		}
+		w.Receipts, w.Proposals = nil, nil
+		for i := range w.Messages {
+			w.Messages[i].RecordedAt = time.Now()
+		}
+		if err := b.PutBack(ctx, sc, w); err != nil {
+			t.Errorf("%s: what was said since: %v", name, err)
+		}
 	}
 }
 
@@ -319,8 +410,12 @@ func TestNoCommandWalksOrCrosses(t *testing.T) {
 		_, err3 := db.ServedWith(ctx, sc, []tenet.RecordID{"r"})
 		served, err4 := db.Served(ctx, sc, time.Now().Add(-time.Hour))
 		_, err5 := db.Drop(ctx, sc, "thread-plaintext")
-		_, err6 := db.Erase(ctx, sc)
-		if err := errors.Join(err1, err2, err3, err4, err5, err6); err != nil || len(served) != 1 {
+		list, err7 := db.SessionsOf(ctx, sc, "", 10)
+		w, err8 := db.Whole(ctx, sc, "session-plaintext")
+		w.ID, w.Messages, w.Length, w.Consolidated = "put back", nil, 0, 0
+		err9 := db.PutBack(ctx, sc, w)
+		_, err6 := db.Erase(ctx, sc, time.Now())
+		if err := errors.Join(err1, err2, err3, err4, err5, err6, err7, err8, err9); err != nil || len(served) != 1 || len(list) != 2 {
 			t.Fatal(err, served)
 		}
 		after := stats(t, db)

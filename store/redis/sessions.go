@@ -128,6 +128,21 @@ func encodeMessage(m tenet.Message) []byte {
 // nonceSize is the length of what tells two calls apart.
 const nonceSize = 8
 
+// client is by what a message is known again that its client sends twice.
+func (s subject) client(m tenet.Message) (id, print []byte) {
+	if m.ClientID == "" {
+		return nil, nil
+	}
+	return store.ClientIDDigest(s.key, m.ClientID)[:16], store.SaidDigest(s.key, m)[:16]
+}
+
+// entry is a message as it stands in the log, as append.lua makes it, but that
+// no call wrote it.
+func (s subject) entry(token string, m tenet.Message) []byte {
+	var nonce [nonceSize]byte
+	return slices.Concat([]byte{byte(len(m.ID) >> 8), byte(len(m.ID))}, []byte(m.ID), nonce[:], s.seal(encodeMessage(m), about("message", token, string(m.ID))))
+}
+
 // message opens an entry of the log: the id, the nonce of the call that wrote
 // it, and the sealed rest.
 func (s subject) message(open store.Opener, token, entry string, id tenet.SessionID, seq int64) (tenet.Message, error) {
@@ -200,10 +215,7 @@ func (db *DB) Append(ctx context.Context, scope tenet.Scope, id tenet.SessionID,
 		args := make([]any, 0, 3+5*len(in))
 		args = append(args, nonce[:], micros(due), len(in))
 		for _, m := range in {
-			client, print := "", []byte(nil)
-			if m.ClientID != "" {
-				client, print = string(store.ClientIDDigest(sub.key, m.ClientID)[:16]), store.SaidDigest(sub.key, m)[:16]
-			}
+			client, print := sub.client(m)
 			args = append(args, string(m.ID), client, print, micros(m.RecordedAt), sub.seal(encodeMessage(m), about("message", s, string(m.ID))))
 		}
 		return args

@@ -1,6 +1,8 @@
 package storetest
 
 import (
+	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -18,6 +20,9 @@ var archiveClauses = []clause{
 
 var sessionArchiveClauses = []clause{
 	{"AWholeSessionComesBackAsItWas", wholeSessionComesBack},
+	{"SessionsAreListedByTheirIds", sessionsByIDs},
+	{"ALongSessionComesBackWhole", longSessionComesBack},
+	{"ASessionIsTakenOutAtOneMoment", sessionAtOneMoment},
 	{"PuttingBackTakesNothingThatIsThere", puttingBackTakesNothing},
 }
 
@@ -223,28 +228,237 @@ func wholeSessionComesBack(t testing.TB, b Backend) {
 	}
 }
 
+func sessionsByIDs(t testing.TB, b Backend) {
+	s := b.Sessions(t)
+	scope, bob := mustScope(t, "acme", tenet.User("sarah")), mustScope(t, "acme", tenet.User("bob"))
+	a := s.(store.SessionArchive)
+	list, err := a.SessionsOf(ctx, scope, "", 10)
+	if err != nil || len(list) != 0 {
+		t.Errorf("the sessions of nobody: %+v, %v", list, err)
+	}
+	ids := []tenet.SessionID{"ä", "Z", "a", "a/1", "a0", "zz", "そば", "10", "9"}
+	for i := range 290 { // more than are asked for at a time
+		ids = append(ids, tenet.SessionID(fmt.Sprint("n", i)))
+	}
+	for i, id := range ids {
+		_, err := s.Ensure(ctx, scope, tenet.Session{ID: id, Scope: scope, TTL: time.Duration(i) * time.Hour, CreatedAt: day(2025, 3, 1)})
+		must(t, err)
+	}
+	_, err = s.Ensure(ctx, bob, tenet.Session{ID: "b", Scope: bob, CreatedAt: day(2025, 3, 1)})
+	must(t, err)
+	ttl := map[tenet.SessionID]time.Duration{}
+	for i, id := range ids {
+		ttl[id] = time.Duration(i) * time.Hour
+	}
+	slices.Sort(ids)
+	for _, size := range []int{7, 64, len(ids)} {
+		var got []tenet.SessionID
+		for after := tenet.SessionID(""); ; after = got[len(got)-1] {
+			page, err := a.SessionsOf(ctx, scope, after, size)
+			must(t, err)
+			if len(page) == 0 {
+				break
+			}
+			for _, x := range page {
+				if x.Scope != scope || x.TTL != ttl[x.ID] {
+					t.Errorf("%q is listed as another: %+v", x.ID, x)
+				}
+				got = append(got, x.ID)
+			}
+		}
+		same(t, fmt.Sprint("pages of ", size), got, ids)
+	}
+	if list, err := a.SessionsOf(ctx, scope, "", 0); err != nil || len(list) != 0 {
+		t.Errorf("a page of none: %+v, %v", list, err)
+	}
+	_, err = a.SessionsOf(ctx, scope, "", -1)
+	wantKind(t, "a negative limit", err, tenet.Invalid)
+	_, err = a.SessionsOf(ctx, tenet.Scope{}, "", 1)
+	wantKind(t, "no scope", err, tenet.Invalid)
+}
+
+// talk is a session that was consolidated, grew, and waits again.
+func talk(t testing.TB, s store.Sessions, scope tenet.Scope, messages int) (last time.Time) {
+	t.Helper()
+	now := day(2025, 3, 1)
+	_, err := s.Ensure(ctx, scope, tenet.Session{ID: "chat", Scope: scope, Reads: []tenet.Scope{scope}, CreatedAt: now, TTL: time.Hour})
+	must(t, err)
+	for i := range messages {
+		now = now.Add(time.Second)
+		m := tenet.Message{ID: tenet.MessageID(fmt.Sprint("m", i)), Role: tenet.RoleUser, Text: fmt.Sprint("text ", i), ClientID: fmt.Sprint("c", i), Label: tenet.LabelUserStated, RecordedBy: "app:test", RecordedAt: now}
+		_, err := s.Append(ctx, scope, "chat", []tenet.Message{m}, now)
+		must(t, err)
+		if i == messages/2 {
+			l, err := s.Lease(ctx, store.LeaseRequest{Worker: "w", Now: now, Until: now.Add(time.Minute), Scope: scope, Only: "chat"})
+			must(t, err)
+			must(t, s.Ack(ctx, *l, store.Ack{Cursor: int64(i), Code: "MODEL_AWAY", Now: now, NextDue: now.Add(time.Minute)}))
+		}
+	}
+	for i := range 12 { // ten comes after two
+		c := tenet.Note(scope, fmt.Sprint("proposal ", i))
+		c.ID, c.ProposedBy, c.ProposedAt = tenet.CandidateID(fmt.Sprint("p", (7*i)%12)), "agent:test", now
+		must(t, s.Propose(ctx, scope, "chat", c, now.Add(time.Minute)))
+		must(t, s.Serve(ctx, scope, tenet.Receipt{ID: fmt.Sprint("r", (7*i)%12), Session: "chat", At: now, Recalled: []tenet.RecordID{"a"}}))
+	}
+	return now
+}
+
+func longSessionComesBack(t testing.TB, b Backend) {
+	const messages = 600 // more than are read at a time
+	s, there := b.Sessions(t), b.Sessions(t)
+	scope := mustScope(t, "acme", tenet.User("sarah"))
+	now := talk(t, s, scope, messages)
+	was, err := s.(store.SessionArchive).Whole(ctx, scope, "chat")
+	must(t, err)
+	if len(was.Messages) != messages || was.Messages[messages-1].Text != fmt.Sprint("text ", messages-1) || was.Attempts != 1 || was.LastCode != "MODEL_AWAY" || len(was.Proposals) != 12 || was.Proposals[1].ID != "p7" {
+		t.Fatalf("the whole is %d messages, %+v", len(was.Messages), was.Session)
+	}
+	must(t, there.(store.SessionArchive).PutBack(ctx, scope, was))
+	for name, at := range map[string]store.Sessions{"there": there, "here": s} {
+		is, err := at.(store.SessionArchive).Whole(ctx, scope, "chat")
+		must(t, err)
+		same(t, name, is, was)
+		rs, err := at.Receipts(ctx, scope, "chat")
+		must(t, err)
+		same(t, name+": receipts", rs, was.Receipts)
+		page, err := at.Messages(ctx, scope, "chat", -3, 10)
+		must(t, err)
+		same(t, name+": the end of the log", page, was.Messages[messages-3:])
+		cited, err := at.Cited(ctx, scope, []tenet.MessageID{"m7"})
+		must(t, err)
+		same(t, name+": what is cited", cited, was.Messages[7:8])
+		// What its client sends again is known, and what comes next has its place.
+		again := was.Messages[5]
+		again.ID = "another"
+		kept, err := at.Append(ctx, scope, "chat", []tenet.Message{again}, time.Time{})
+		must(t, err)
+		same(t, name+": what was sent again", kept, was.Messages[5:6])
+		again.Text = "something else"
+		_, err = at.Append(ctx, scope, "chat", []tenet.Message{again}, time.Time{})
+		wantKind(t, name+": another message of that client id", err, tenet.Conflict)
+		c := was.Proposals[0]
+		must(t, at.Propose(ctx, scope, "chat", c, time.Time{}))
+		c.Text = "another"
+		wantKind(t, name+": another proposal of that id", at.Propose(ctx, scope, "chat", c, time.Time{}), tenet.Conflict)
+		c.ID = "p99"
+		must(t, at.Propose(ctx, scope, "chat", c, time.Time{}))
+		l, err := at.Lease(ctx, store.LeaseRequest{Worker: "w", Now: now.Add(2 * time.Minute), Until: now.Add(time.Hour), Scope: scope, Only: "chat"})
+		must(t, err)
+		if l == nil || len(l.Proposals) != 13 || l.Proposals[12].ID != "p99" || l.Session.Consolidated != was.Consolidated {
+			t.Fatalf("%s: leased %+v", name, l)
+		}
+		must(t, at.Ack(ctx, *l, store.Ack{Cursor: messages, Done: proposed(l.Proposals), Now: now.Add(2 * time.Minute)}))
+		_, err = at.Sweep(ctx, now.Add(3*time.Hour))
+		must(t, err)
+		swept, err := at.(store.SessionArchive).Whole(ctx, scope, "chat")
+		must(t, err)
+		if len(swept.Messages)+len(swept.Receipts)+len(swept.Proposals) != 0 || swept.Length != messages || swept.EndedAt.IsZero() {
+			t.Errorf("%s: what is left of it after its time: %+v", name, swept)
+		}
+		third := b.Sessions(t)
+		must(t, third.(store.SessionArchive).PutBack(ctx, scope, swept))
+		is, err = third.(store.SessionArchive).Whole(ctx, scope, "chat")
+		must(t, err)
+		same(t, name+": what is left", is, swept)
+	}
+}
+
+func proposed(cs []tenet.Candidate) (ids []tenet.CandidateID) {
+	for _, c := range cs {
+		ids = append(ids, c.ID)
+	}
+	return ids
+}
+
+// sessionAtOneMoment takes a session out while it grows and goes.
+func sessionAtOneMoment(t testing.TB, b Backend) {
+	s := b.Sessions(t)
+	scope := mustScope(t, "acme", tenet.User("sarah"))
+	now := day(2025, 3, 1)
+	_, err := s.Ensure(ctx, scope, tenet.Session{ID: "chat", Scope: scope, CreatedAt: now})
+	must(t, err)
+	d, ends := s.(store.Deleter)
+	done := make(chan error, 1)
+	go func() {
+		for i := range 60 {
+			var ms []tenet.Message
+			for j := range 10 {
+				ms = append(ms, tenet.Message{ID: tenet.MessageID(fmt.Sprint("m", i, ".", j)), Role: tenet.RoleUser, Text: "x", RecordedBy: "app:test", RecordedAt: now})
+			}
+			if _, err := s.Append(ctx, scope, "chat", ms, time.Time{}); err != nil {
+				done <- err
+				return
+			}
+		}
+		if ends {
+			done <- d.DeleteSession(ctx, scope, "chat", now)
+			return
+		}
+		done <- nil
+	}()
+	looks, growing := 0, true
+	for growing {
+		select {
+		case err := <-done:
+			must(t, err)
+			growing = false
+		default:
+		}
+		w, err := s.(store.SessionArchive).Whole(ctx, scope, "chat")
+		must(t, err)
+		looks++
+		if err := store.CheckWhole(scope, w); err != nil || len(w.Messages)%10 != 0 {
+			t.Fatalf("look %d: %d messages of %d, %v", looks, len(w.Messages), w.Length, err)
+		}
+	}
+	if looks < 3 {
+		t.Errorf("%d looks: nothing was tried", looks)
+	}
+}
+
 func puttingBackTakesNothing(t testing.TB, b Backend) {
 	s := b.Sessions(t)
 	scope := mustScope(t, "acme", tenet.User("sarah"))
 	now := day(2025, 3, 1)
 	put := func(id tenet.SessionID, message tenet.MessageID, seq int64) store.WholeSession {
 		return store.WholeSession{
-			Session:  tenet.Session{ID: id, Scope: scope, CreatedAt: now, LastAt: now, Length: 2},
+			Session:  tenet.Session{ID: id, Scope: scope, CreatedAt: now, LastAt: now, Length: 1},
 			Messages: []tenet.Message{{ID: message, Session: id, Seq: seq, Role: tenet.RoleUser, Text: "x", Label: tenet.LabelUserStated, RecordedBy: "app:test", RecordedAt: now}},
 		}
 	}
 	a := s.(store.SessionArchive)
-	must(t, a.PutBack(ctx, scope, put("one", "m1", 2))) // the first was swept
+	must(t, a.PutBack(ctx, scope, put("one", "m1", 1)))
 	wantKind(t, "a session that is there", a.PutBack(ctx, scope, put("one", "m9", 1)), tenet.Conflict)
 	wantKind(t, "a message id that is taken", a.PutBack(ctx, scope, put("two", "m1", 1)), tenet.Conflict)
-	wantKind(t, "a message past the end", a.PutBack(ctx, scope, put("two", "m2", 3)), tenet.Invalid)
+	late := put("two", "m2", 1)
+	late.Messages = append(late.Messages, late.Messages[0])
+	late.Length, late.Messages[1].ID, late.Messages[1].Seq = 2, "m1", 2
+	late.Proposals = []tenet.Candidate{{ID: "p1", Scope: scope, Tier: tenet.TierNote, Text: "x"}}
+	late.Receipts = []tenet.Receipt{{ID: "r1", Session: "two", At: now}}
+	wantKind(t, "a last message whose id is taken", a.PutBack(ctx, scope, late), tenet.Conflict)
+	late.Messages[1].ID = "m2"
+	wantKind(t, "an id twice", a.PutBack(ctx, scope, late), tenet.Invalid)
+	wantKind(t, "a message past the end", a.PutBack(ctx, scope, put("two", "m2", 2)), tenet.Invalid)
+	gap := put("two", "m2", 1)
+	gap.Length = 2
+	wantKind(t, "a log with gaps", a.PutBack(ctx, scope, gap), tenet.Invalid)
+	gap.Messages = nil
+	wantKind(t, "a log that nothing took", a.PutBack(ctx, scope, gap), tenet.Invalid)
 	wantKind(t, "a message without an id", a.PutBack(ctx, scope, put("two", "", 1)), tenet.Invalid)
+	if ms, err := s.Cited(ctx, scope, []tenet.MessageID{"m2"}); err != nil || len(ms) != 0 {
+		t.Errorf("what was refused left %+v, %v", ms, err)
+	}
+	_, err := a.Whole(ctx, scope, "two")
+	wantKind(t, "what was refused", err, tenet.NotFound)
 	wantKind(t, "another scope", a.PutBack(ctx, mustScope(t, "acme", tenet.User("bob")), put("two", "m2", 1)), tenet.Invalid)
 	list, err := a.SessionsOf(ctx, scope, "", 10)
 	must(t, err)
 	if len(list) != 1 || list[0].ID != "one" {
 		t.Errorf("the sessions are %+v", list)
 	}
+	must(t, a.PutBack(ctx, scope, put("two", "m2", 1))) // nothing of it was kept before
+	_, err = s.Append(ctx, scope, "one", []tenet.Message{{ID: "m2", Role: tenet.RoleUser, Text: "x"}}, time.Time{})
+	wantKind(t, "the id of what was put back", err, tenet.Conflict)
 	for _, other := range []tenet.Scope{mustScope(t, "acme", tenet.User("bob")), mustScope(t, "globex", tenet.User("sarah"))} {
 		if list, err := a.SessionsOf(ctx, other, "", 10); err != nil || len(list) != 0 {
 			t.Errorf("the sessions of %s: %+v %v", other, list, err)

@@ -230,6 +230,86 @@ func TestBrokenSessionsAreNoticed(t *testing.T) {
 	demandAll(t, sessionClauses, noticed)
 }
 
+// porter is an oracle of a session tier that gives its sessions out, to be bent.
+type porter struct {
+	*Oracle
+	list func([]tenet.Session) []tenet.Session
+	out  func(*store.WholeSession)
+	in   func(*store.WholeSession)
+	part bool // what is refused leaves its first message
+	over bool // takes the place of what is there
+}
+
+func (p porter) SessionsOf(ctx context.Context, s tenet.Scope, after tenet.SessionID, limit int) ([]tenet.Session, error) {
+	list, err := p.Oracle.SessionsOf(ctx, s, after, limit)
+	if p.list != nil {
+		list = p.list(list)
+	}
+	return list, err
+}
+
+func (p porter) Whole(ctx context.Context, s tenet.Scope, id tenet.SessionID) (store.WholeSession, error) {
+	w, err := p.Oracle.Whole(ctx, s, id)
+	if p.out != nil {
+		p.out(&w)
+	}
+	return w, err
+}
+
+func (p porter) PutBack(ctx context.Context, s tenet.Scope, w store.WholeSession) error {
+	if p.in != nil {
+		w.Messages = slices.Clone(w.Messages)
+		p.in(&w)
+	}
+	if p.over && p.scopes[s] != nil {
+		delete(p.scopes[s].conversations, w.ID)
+	}
+	err := p.Oracle.PutBack(ctx, s, w)
+	if p.part && err != nil && len(w.Messages) > 1 {
+		w.Messages, w.Length = w.Messages[:1], 1
+		p.Oracle.PutBack(ctx, s, w)
+	}
+	return err
+}
+
+func TestBrokenSessionArchivesAreNoticed(t *testing.T) {
+	noticed := map[string]bool{}
+	for _, c := range []struct {
+		broken  string
+		p       porter
+		clauses string
+	}{
+		{"labels rise", porter{in: func(w *store.WholeSession) {
+			for i := range w.Messages {
+				w.Messages[i].Label = tenet.LabelUserConfirmed
+			}
+		}}, "AWholeSessionComesBackAsItWas"},
+		{"receipts stay behind", porter{out: func(w *store.WholeSession) { w.Receipts = nil }}, "AWholeSessionComesBackAsItWas ALongSessionComesBackWhole"},
+		{"a page of the log is all", porter{out: func(w *store.WholeSession) { w.Messages = w.Messages[:min(256, len(w.Messages))] }}, "ALongSessionComesBackWhole"},
+		{"proposals come in the order of their ids", porter{out: func(w *store.WholeSession) {
+			slices.SortFunc(w.Proposals, func(a, b tenet.Candidate) int { return strings.Compare(string(a.ID), string(b.ID)) })
+		}}, "ALongSessionComesBackWhole"},
+		{"client ids are forgotten", porter{in: func(w *store.WholeSession) {
+			for i := range w.Messages {
+				w.Messages[i].ClientID = ""
+			}
+		}}, "ALongSessionComesBackWhole"},
+		{"the log is younger than the session", porter{out: func(w *store.WholeSession) {
+			if w.Length < 600 {
+				w.Length--
+			}
+		}}, "ASessionIsTakenOutAtOneMoment"},
+		{"sessions come in no order", porter{list: func(s []tenet.Session) []tenet.Session { slices.Reverse(s); return s }}, "SessionsAreListedByTheirIds"},
+		{"the last of a page is lost", porter{list: func(s []tenet.Session) []tenet.Session { return s[:max(0, len(s)-1)] }}, "SessionsAreListedByTheirIds"},
+		{"what is there is replaced", porter{over: true}, "PuttingBackTakesNothingThatIsThere"},
+		{"half of a session is put back", porter{part: true}, "PuttingBackTakesNothingThatIsThere"},
+	} {
+		b := Backend{Sessions: func(testing.TB) store.Sessions { p := c.p; p.Oracle = NewOracle(); return p }}
+		notice(t, c.broken, sessionArchiveClauses, c.clauses, b, noticed)
+	}
+	demandAll(t, sessionArchiveClauses, noticed)
+}
+
 // shelf is an oracle of threads, to be bent.
 type shelf struct {
 	*Oracle

@@ -25,7 +25,7 @@ func (d *durable) continues(p gate.Plan) error {
 	for _, r := range p.Insert {
 		b := d.blocked(gate.Fingerprint(tenet.Candidate{Tier: r.Tier, Text: r.Text, Value: r.Value}))
 		if !b.Erased.IsZero() && !p.At.After(b.Erased) {
-			return &tenet.Error{Kind: tenet.Conflict, Op: "apply", Code: tenet.CodeErased, Reason: "it was erased after it was recorded"}
+			return store.ErasedBefore("apply")
 		}
 	}
 	return nil
@@ -193,8 +193,11 @@ func (d *durable) barred(seq uint64, p *gate.Plan) {
 func (o *Oracle) SessionsOf(ctx context.Context, scope tenet.Scope, after tenet.SessionID, limit int) ([]tenet.Session, error) {
 	s, err := o.enter(ctx, "sessions of", scope)
 	defer o.mu.Unlock()
-	if err != nil {
+	switch {
+	case err != nil:
 		return nil, err
+	case limit < 0:
+		return nil, tenet.Errorf(tenet.Invalid, "sessions of", "a negative limit")
 	}
 	var out []tenet.Session
 	for id, c := range s.conversations {

@@ -1,8 +1,10 @@
 -- Removes some of a subject's sessions and threads, spent ids too, and, when
 -- none are left, the subject with its data key. Replies how many sessions went,
--- and whether there is more.
-local u, some = arg(), tonumber(arg())
+-- and whether there is more. That it was erased stays, so that no copy of what
+-- was said before is put back.
+local u, some, at = arg(), tonumber(arg()), arg()
 if frozen(u) then return {'frozen'} end
+call('HSET', erased, u, at)
 local gone = 0
 for _, s in ipairs(call('SRANDMEMBER', key('x', u), some)) do
   local t = load(s)

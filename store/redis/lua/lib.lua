@@ -6,6 +6,7 @@ local function arg() pos = pos + 1; return ARGV[pos] end
 local call = redis.call
 local function key(kind, id) return KEYS[1] .. ':' .. kind .. ':' .. id end
 local due, held, expiring, versions = KEYS[1] .. ':due', KEYS[1] .. ':held', KEYS[1] .. ':exp', KEYS[1] .. ':bx'
+local erased = KEYS[1] .. ':gone' -- when which subject was, by its token
 
 -- What is kept of a session, in the order in which it is sent.
 local fields = {'u', 'T', 'n', 'ttl', 'rn', 'ca', 'ea', 'la', 'len', 'con', 'due', 'att', 'code', 'w', 'f', 'lu', 'hh', 'hf', 'hu', 'ck', 'v'}
@@ -63,6 +64,17 @@ local function expire(s, t)
   if t.ttl ~= '0' and t.la ~= '' then
     call('ZADD', expiring, string.format('%.0f', tonumber(t.la) + math.floor(tonumber(t.ttl) / 1000)), s)
   end
+end
+
+-- Makes a session's row, and puts it into its places.
+local function begin(s, t)
+  t.w, t.f, t.lu, t.hh, t.hf, t.hu, t.ck, t.v = '', '0', '', '', '0', '', '0', '0'
+  local a = {}
+  for _, f in ipairs(fields) do a[#a + 1] = f; a[#a + 1] = t[f] end
+  call('HSET', key('s', s), unpack(a))
+  call('SADD', key('x', t.u), s)
+  expire(s, t)
+  queue(s, t)
 end
 
 -- Removes a session's log with everything that finds its messages.
