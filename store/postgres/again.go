@@ -65,10 +65,8 @@ func (db *DB) Again(ctx context.Context, d gate.Decision, j store.Journaled) (st
 				return err
 			}
 		}
-		for _, mark := range j.Gone {
-			if err := c.exec(`INSERT INTO tenet.gone (mark, at, text) VALUES ($1, $2, 0) ON CONFLICT (mark) DO UPDATE SET at = greatest(gone.at, excluded.at)`, mark, column.Start(j.At)); err != nil {
-				return err
-			}
+		if err := e.gone(j.At, 0, j.Gone...); err != nil {
+			return err
 		}
 		out = e.out
 		return e.note()

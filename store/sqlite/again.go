@@ -60,10 +60,8 @@ func (db *DB) Again(ctx context.Context, d gate.Decision, j store.Journaled) (st
 				return err
 			}
 		}
-		for _, mark := range j.Gone {
-			if err := c.exec(`INSERT INTO gone (mark, at, text) VALUES (?, ?, 0) ON CONFLICT (mark) DO UPDATE SET at = max(at, excluded.at)`, mark, column.Start(j.At)); err != nil {
-				return err
-			}
+		if err := e.gone(j.At, 0, j.Gone...); err != nil {
+			return err
 		}
 		out = e.out
 		return e.note()

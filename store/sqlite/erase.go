@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"database/sql"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"math"
@@ -190,18 +191,15 @@ func (e *erasure) whole(l *ledger) error {
 	if err := e.shred(l.id); err != nil {
 		return err
 	}
-	gone := func(mark []byte, text uint64) error {
-		e.out.Journal.Gone = append(e.out.Journal.Gone, mark)
-		return e.c.exec(`INSERT INTO gone (mark, at, text) VALUES (?, ?, ?) ON CONFLICT (mark) DO UPDATE SET at = max(at, excluded.at), text = max(text, excluded.text)`,
-			mark, column.Start(entry.At), int64(text))
-	}
-	if err := gone(e.db.master().GoneSubject(l.scope), l.head.Text+1); err != nil {
+	if err := e.gone(entry.At, l.head.Text+1, e.db.master().GoneSubject(l.scope)); err != nil {
 		return err
 	}
+	var marks [][]byte
 	for _, s := range statements {
-		if err := gone(e.db.master().GoneStatement(l.scope, s), 0); err != nil {
-			return err
-		}
+		marks = append(marks, e.db.master().GoneStatement(l.scope, s))
+	}
+	if err := e.gone(entry.At, 0, marks...); err != nil {
+		return err
 	}
 	if err := e.keys(l.scope); err != nil {
 		return err
@@ -209,6 +207,22 @@ func (e *erasure) whole(l *ledger) error {
 	e.out.Journal.Chains = append(e.out.Journal.Chains, chainName(l.id))
 	e.at(l, entry)
 	return nil
+}
+
+// gone leaves the marks by which what went is known again: a subject's with the
+// position at which a namesake goes on counting, a statement's with none.
+func (e *erasure) gone(at time.Time, text uint64, marks ...[]byte) error {
+	e.out.Journal.Gone = append(e.out.Journal.Gone, marks...)
+	hexes := make([]string, len(marks)) // one statement, however many there are
+	for i, m := range marks {
+		hexes[i] = hex.EncodeToString(m)
+	}
+	list, err := json.Marshal(hexes)
+	if err != nil {
+		return err
+	}
+	return e.c.exec(`INSERT INTO gone (mark, at, text) SELECT unhex(value), ?, ? FROM json_each(?) WHERE true
+		ON CONFLICT (mark) DO UPDATE SET at = max(at, excluded.at), text = max(text, excluded.text)`, column.Start(at), int64(text), sealing.Plain(string(list)))
 }
 
 // at notes the entry that the receipt names: the last, or the selected scope's.
@@ -310,14 +324,14 @@ func (e *erasure) part(l *ledger, sel erasing.Selector, words bool, again ...[]b
 		return err
 	}
 	part := store.JournaledPart{Chain: chainName(l.id), Items: p.Items}
+	var marks [][]byte
 	for _, t := range p.Tombs {
 		part.Tombs = append(part.Tombs, store.StatementDigest(l.key, t.Statement))
 		// What the scope's own tombstones say, for a database that never held it.
-		mark := e.db.master().GoneStatement(l.scope, t.Statement)
-		e.out.Journal.Gone = append(e.out.Journal.Gone, mark)
-		if err := e.c.exec(`INSERT INTO gone (mark, at, text) VALUES (?, ?, 0) ON CONFLICT (mark) DO UPDATE SET at = max(at, excluded.at)`, mark, column.Start(entry.At)); err != nil {
-			return err
-		}
+		marks = append(marks, e.db.master().GoneStatement(l.scope, t.Statement))
+	}
+	if err := e.gone(entry.At, 0, marks...); err != nil {
+		return err
 	}
 	e.out.Journal.Parts = append(e.out.Journal.Parts, part)
 	for place, n := range p.Counts {
