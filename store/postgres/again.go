@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"math"
 	"slices"
 
 	"github.com/jackc/pgx/v5"
@@ -15,6 +14,7 @@ import (
 	"github.com/tenet-memory/tenet/store"
 	"github.com/tenet-memory/tenet/store/column"
 	"github.com/tenet-memory/tenet/store/erasing"
+	"github.com/tenet-memory/tenet/store/sealing"
 )
 
 // Again implements store.Eraser.
@@ -31,7 +31,7 @@ func (db *DB) Again(ctx context.Context, d gate.Decision, j store.Journaled) (st
 	err = db.write(ctx, op, tenant, func(c conn) error {
 		out = store.Erased{}
 		var one int
-		if err := c.row(bg, `SELECT 1 FROM tenet.erasures WHERE id = $1`, []any{j.ID}, &one); !errors.Is(err, pgx.ErrNoRows) {
+		if err := c.row(bg, `SELECT 1 FROM tenet.erasures WHERE id = $1`, []any{sealing.Plain(j.ID)}, &one); !errors.Is(err, pgx.ErrNoRows) {
 			return err // it was carried out before the backup was made
 		}
 		e := &erasure{db: db, c: c, plan: d.Plan(), decided: j.At}
@@ -100,7 +100,7 @@ func (db *DB) tenantOf(ctx context.Context, j store.Journaled) (string, error) {
 func ownerOf(c conn, id int64) (tenet.Scope, error) {
 	var tenant, name string
 	var kind int64
-	err := c.row(bg, `SELECT tenant, kind, external_id FROM tenet.subjects WHERE scope = $1`, []any{id}, &tenant, &kind, &name)
+	err := c.row(bg, `SELECT s.tenant, s.kind, `+sealing.NameOf("s")+` FROM tenet.subjects s WHERE s.scope = $1`, []any{id}, &tenant, &kind, &name)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return tenet.Scope{}, nil
 	}
@@ -113,7 +113,7 @@ func ownerOf(c conn, id int64) (tenet.Scope, error) {
 // Unknown implements store.Eraser.
 func (db *DB) Unknown(ctx context.Context, ids []string) ([]string, error) {
 	known := map[string]bool{}
-	err := db.in("\u0001").each(ctx, `SELECT id FROM tenet.erasures`, nil, func(rs pgx.Rows) error {
+	err := db.in("\u0001").each(ctx, `SELECT id FROM tenet.erasures`, nil, func(rs *rows) error {
 		var id string
 		err := rs.Scan(&id)
 		known[id] = true
@@ -169,7 +169,7 @@ func (db *DB) Erasures(ctx context.Context, tenant string, limit int) ([]store.E
 	}
 	var out []store.ErasureState
 	err := db.in(tenant).each(ctx, `SELECT id, what, at, scope, seq, state, counts FROM tenet.erasures WHERE owner = $1 ORDER BY at DESC, id LIMIT $2`,
-		[]any{db.master().Owner(tenant), limit}, func(rs pgx.Rows) error {
+		[]any{db.master().Owner(tenant), limit}, func(rs *rows) error {
 			var e store.ErasureState
 			var at, scope, seq int64
 			var counts string
@@ -190,8 +190,21 @@ func (db *DB) Erasures(ctx context.Context, tenant string, limit int) ([]store.E
 // is said in docs/erasure.md.
 func (db *DB) Purge(ctx context.Context) error {
 	const op = "purge"
+	// What was pending before the keys went is done when they are gone.
+	var ids []string
+	if err := db.in("\u0001").each(ctx, `SELECT id FROM tenet.erasures WHERE state = $1`, []any{sealing.Plain(store.ErasurePending)}, func(rs *rows) error {
+		var id string
+		err := rs.Scan(&id)
+		ids = append(ids, id)
+		return err
+	}); err != nil || len(ids) == 0 {
+		return failure(op, err)
+	}
+	if err := db.destroy(ctx); err != nil {
+		return failure(op, err)
+	}
 	return db.write(ctx, op, "\u0001", func(c conn) error {
-		return c.exec(`UPDATE tenet.erasures SET state = $1 WHERE state = $2`, store.ErasureDone, store.ErasurePending)
+		return c.exec(`UPDATE tenet.erasures SET state = $1 WHERE id = ANY($2)`, sealing.Plain(store.ErasureDone), ids)
 	})
 }
 
@@ -209,7 +222,7 @@ func (db *DB) Residue(ctx context.Context, j store.Journaled) (map[string]int, e
 			if err != nil {
 				return err
 			}
-			left, err := erasing.Left(sharedTx{c, bg}, id)
+			left, err := erasing.Left(sharedTx{c.of(id), bg}, id)
 			if err != nil {
 				return err
 			}
@@ -265,9 +278,18 @@ func links(ctx context.Context, c conn, id int64, seq uint64, hash []byte) (why 
 	var prev []byte
 	next := uint64(1)
 	met := seq == 0
-	err = subject{id: id}.entries(ctx, c, `true`, nil, math.MaxInt, func(e tenet.AuditEntry, _ tenet.Verdict, _ []byte) error {
+	err = c.each(ctx, `SELECT seq, action, outcome, codes, ruleset, at, digest, prev, hash FROM tenet.chain WHERE scope = $1 ORDER BY seq`, []any{id}, func(rs *rows) error {
+		var e tenet.AuditEntry
+		var at int64
+		var codes string
+		if err := rs.Scan(&e.Seq, &e.Action, &e.Outcome, &codes, &e.RuleSet, &at, &e.Digest, &e.Prev, &e.Hash); err != nil {
+			return err
+		}
+		e.At = column.From(at)
 		switch {
 		case why != "":
+		case codes != "" && json.Unmarshal([]byte(codes), &e.Codes) != nil:
+			why = "the codes of an entry are damaged"
 		case e.Seq != next:
 			why = "an entry is missing"
 		case !bytes.Equal(e.Prev, prev):

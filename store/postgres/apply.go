@@ -14,6 +14,7 @@ import (
 	"github.com/tenet-memory/tenet/gate"
 	"github.com/tenet-memory/tenet/store"
 	"github.com/tenet-memory/tenet/store/column"
+	"github.com/tenet-memory/tenet/store/sealing"
 )
 
 // Apply implements store.Ledger.
@@ -81,7 +82,7 @@ type ledger struct {
 var bg = context.Background()
 
 func (db *DB) open(c conn, scope tenet.Scope) (*ledger, error) {
-	l := &ledger{subject: subject{scope: scope, master: db.master()}, db: db, c: c}
+	l := &ledger{subject: subject{scope: scope, master: db.master()}, db: db, c: c.of(0)}
 	for range 2 {
 		found, err := db.lock(c, l)
 		if err != nil || found {
@@ -107,7 +108,7 @@ func (db *DB) lock(c conn, l *ledger) (bool, error) {
 	var last, gone int64
 	err := c.row(bg, `SELECT s.scope, s.data_key, s.erased_at, h.text, h.stats, h.audit, h.sleep, h.facts, h.staged, h.tombs, h.frozen, h.last_at, h.hash
 		FROM tenet.subjects s JOIN tenet.heads h ON h.scope = s.scope WHERE s.tenant = $1 AND s.kind = $2 AND s.external_id = $3 FOR UPDATE OF h`,
-		[]any{scope.Tenant(), int64(scope.Subject().Kind()), scope.Subject().ID()},
+		db.names(scope),
 		&l.id, &wrapped, &gone, &l.head.Text, &l.head.Stats, &l.head.Audit, &l.head.Sleep, &l.facts, &l.staged, &l.tombs, &l.frozen, &last, &l.hash)
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
@@ -115,7 +116,7 @@ func (db *DB) lock(c conn, l *ledger) (bool, error) {
 	case err != nil:
 		return false, err
 	}
-	l.lastAt, l.gone = column.From(last), column.Since(gone)
+	l.lastAt, l.gone, l.c = column.From(last), column.Since(gone), c.of(l.id)
 	l.wasFacts, l.wasAudit = l.facts, l.head.Audit
 	l.key, err = db.unwrap(l.id, wrapped)
 	return true, err
@@ -162,7 +163,7 @@ func (l *ledger) apply(i int, p gate.Plan, again store.Rejudge) (store.Applied, 
 		}
 		if err == nil && !p.Needs.Query.Pace.IsZero() {
 			n := p.Needs.Query.Pace.Counter()
-			err = l.c.each(bg, selectPace, l.paceArgs(p.Needs.Query.Pace, st.Now), func(rs pgx.Rows) error { return scanPace(rs, n) })
+			err = l.c.each(bg, selectPace, l.paceArgs(p.Needs.Query.Pace, st.Now), func(rs *rows) error { return scanPace(rs, n) })
 			st.Pace = n.Pace
 		}
 		if err != nil {
@@ -255,12 +256,12 @@ type asked struct {
 func (l *ledger) ask(p gate.Plan, replays bool) (*asked, error) {
 	a := new(asked)
 	if replays {
-		l.c.ask(`SELECT seq, content FROM tenet.trail WHERE scope = $1 AND ref = $2 AND content IS NOT NULL`, []any{l.id, p.Ref}, func(rs pgx.Rows) error {
+		l.c.ask(`SELECT seq, content FROM tenet.trail WHERE scope = $1 AND ref = $2 AND content IS NOT NULL`, []any{l.id, p.Ref}, func(rs *rows) error {
 			return rs.Scan(&a.seq, &a.content)
 		})
 	}
 	if where, args := l.believed(p.Needs.Query); where != "" {
-		l.c.ask(`SELECT id FROM tenet.records `+where, args, func(rs pgx.Rows) error {
+		l.c.ask(`SELECT id FROM tenet.records `+where, args, func(rs *rows) error {
 			var id tenet.RecordID
 			if err := rs.Scan(&id); err != nil {
 				return err
@@ -272,11 +273,11 @@ func (l *ledger) ask(p gate.Plan, replays bool) (*asked, error) {
 		})
 	}
 	if limited(p.Needs) {
-		l.c.ask(selectUsage, []any{l.id, column.Start(later(p.At, l.lastAt))}, func(rs pgx.Rows) error { return scanUsage(rs, &a.usage) })
+		l.c.ask(selectUsage, []any{l.id, column.Start(later(p.At, l.lastAt))}, func(rs *rows) error { return scanUsage(rs, &a.usage) })
 	}
 	if q := p.Needs.Query.Pace; !q.IsZero() && l.head.Audit >= q.Least() {
 		a.pace = q.Counter()
-		l.c.ask(selectPace, l.paceArgs(q, later(p.At, l.lastAt)), func(rs pgx.Rows) error { return scanPace(rs, a.pace) })
+		l.c.ask(selectPace, l.paceArgs(q, later(p.At, l.lastAt)), func(rs *rows) error { return scanPace(rs, a.pace) })
 	}
 	return a, l.c.tx.flush()
 }
@@ -347,7 +348,7 @@ func (l *ledger) link(e tenet.AuditEntry) error {
 		return err
 	}
 	return l.c.exec(`INSERT INTO tenet.chain (scope, seq, action, outcome, codes, ruleset, at, digest, prev, hash) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
-		l.id, int64(e.Seq), e.Action, int64(e.Outcome), codes, e.RuleSet, column.Start(e.At), e.Digest, e.Prev, e.Hash)
+		l.id, int64(e.Seq), sealing.Plain(e.Action), int64(e.Outcome), sealing.Plain(codes), sealing.Plain(e.RuleSet), column.Start(e.At), e.Digest, e.Prev, e.Hash)
 }
 
 func encodeJSON(v any, n int) (string, error) {

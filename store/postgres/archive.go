@@ -3,13 +3,12 @@ package postgres
 import (
 	"context"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/tenet-memory/tenet"
 	"github.com/tenet-memory/tenet/gate"
 	"github.com/tenet-memory/tenet/store"
 	"github.com/tenet-memory/tenet/store/archiving"
 	"github.com/tenet-memory/tenet/store/column"
+	"github.com/tenet-memory/tenet/store/sealing"
 )
 
 var (
@@ -58,13 +57,13 @@ func (db *DB) Past(ctx context.Context, scope tenet.Scope, after uint64, limit i
 func (s subject) chain(ctx context.Context, c conn) archiving.Chain {
 	own := s.scope.Key()
 	return archiving.Chain{
-		Tx: sharedTx{c, ctx}, ID: s.id, Scope: s.scope, Key: s.key,
+		Tx: sharedTx{c.of(s.id), ctx}, ID: s.id, Scope: s.scope, Key: s.key,
 		Entries: func(after int64, limit int, f func(tenet.AuditEntry, tenet.Verdict) error) error {
 			return s.entries(ctx, c, `c.seq > $3`, []any{after}, limit, func(e tenet.AuditEntry, v tenet.Verdict, _ []byte) error { return f(e, v) })
 		},
 		Written: func(from, to int64, f func(tenet.Record, int64, int64, []byte) error) error {
 			return c.each(ctx, `SELECT `+recordColumns+`, seq, expired_seq, origins FROM tenet.records
-				WHERE scope = $1 AND seq > $2 AND seq <= $3 ORDER BY seq, n`, []any{s.id, from, to}, func(rs pgx.Rows) error {
+				WHERE scope = $1 AND seq > $2 AND seq <= $3 ORDER BY seq, n`, []any{s.id, from, to}, func(rs *rows) error {
 				var seq, expired int64
 				var origins []byte
 				r, err := s.scan(rs, own, &seq, &expired, &origins)
@@ -93,13 +92,16 @@ func (db *DB) SessionsOf(ctx context.Context, scope tenet.Scope, after tenet.Ses
 		}
 		var ids []tenet.SessionID
 		if err := c.each(ctx, `SELECT n.external_id FROM tenet.session_names n JOIN tenet.sessions s ON s.scope = n.scope AND s.sid = n.sid
-			WHERE n.scope = $1 AND n.external_id > $2 ORDER BY n.external_id LIMIT $3`, []any{s.id, string(after), limit}, func(rs pgx.Rows) error {
+			WHERE n.scope = $1 AND n.external_id > $2 ORDER BY n.external_id LIMIT $3`, []any{s.id, db.seal.Compared(string(after)), db.seal.Most(limit)}, func(rs *rows) error {
 			var id tenet.SessionID
 			err := rs.Scan(&id)
 			ids = append(ids, id)
 			return err
 		}); err != nil {
 			return err
+		}
+		if db.seal != nil {
+			ids = sealing.Page(ids, func(id tenet.SessionID) string { return string(id) }, "", string(after), limit)
 		}
 		for _, id := range ids {
 			one, err := db.session(ctx, c, op, scope, id)
@@ -126,14 +128,14 @@ func (db *DB) Whole(ctx context.Context, scope tenet.Scope, id tenet.SessionID) 
 			return err
 		}
 		w.Session = s.Session
-		if err := c.each(ctx, `SELECT `+messageColumns+` FROM tenet.messages WHERE scope = $1 AND sid = $2 ORDER BY seq`, []any{s.subject.id, s.sid}, func(rs pgx.Rows) error {
+		if err := c.each(ctx, `SELECT `+messageColumns+` FROM tenet.messages WHERE scope = $1 AND sid = $2 ORDER BY seq`, []any{s.subject.id, s.sid}, func(rs *rows) error {
 			m, err := s.message(rs, id)
 			w.Messages = append(w.Messages, m)
 			return err
 		}); err != nil {
 			return err
 		}
-		if err := c.each(ctx, `SELECT at, body FROM tenet.receipts WHERE scope = $1 AND sid = $2 ORDER BY n`, []any{s.subject.id, s.sid}, func(rs pgx.Rows) error {
+		if err := c.each(ctx, `SELECT at, body FROM tenet.receipts WHERE scope = $1 AND sid = $2 ORDER BY n`, []any{s.subject.id, s.sid}, func(rs *rows) error {
 			var at int64
 			var body []byte
 			if err := rs.Scan(&at, &body); err != nil {
@@ -146,7 +148,7 @@ func (db *DB) Whole(ctx context.Context, scope tenet.Scope, id tenet.SessionID) 
 		}); err != nil {
 			return err
 		}
-		return c.each(ctx, `SELECT candidate, sealed FROM tenet.proposals WHERE scope = $1 AND sid = $2 ORDER BY n`, []any{s.subject.id, s.sid}, func(rs pgx.Rows) error {
+		return c.each(ctx, `SELECT candidate, sealed FROM tenet.proposals WHERE scope = $1 AND sid = $2 ORDER BY n`, []any{s.subject.id, s.sid}, func(rs *rows) error {
 			var candidate string
 			var sealed []byte
 			if err := rs.Scan(&candidate, &sealed); err != nil {
@@ -198,7 +200,7 @@ func (db *DB) PutBack(ctx context.Context, scope tenet.Scope, w store.WholeSessi
 				due_at, attempts, last_code, worker, fence, lease_until, expires_at)
 			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, '', 0, $14, $15)`,
 			sid, sub.id, sub.sealReads(n.Reads, sid), int64(n.TTL), n.RetainNone, column.Start(n.CreatedAt), column.Start(n.EndedAt), column.Start(n.LastAt), n.Length, n.Consolidated,
-			column.End(n.DueAt), n.Attempts, string(n.LastCode), int64(column.NoStart), expiry(n.LastAt, n.TTL)); err != nil {
+			column.End(n.DueAt), n.Attempts, sealing.Plain(n.LastCode), int64(column.NoStart), expiry(n.LastAt, n.TTL)); err != nil {
 			return err
 		}
 		s := &session{subject: sub, Session: n, sid: sid}
@@ -211,7 +213,7 @@ func (db *DB) PutBack(ctx context.Context, scope tenet.Scope, w store.WholeSessi
 			}
 		}
 		for _, r := range w.Receipts {
-			if err := c.exec(`INSERT INTO tenet.receipts (scope, sid, at, body) VALUES ($1, $2, $3, $4)`, sub.id, sid, column.Start(r.At), column.EncodeReceipt(r)); err != nil {
+			if err := c.of(sub.id).exec(`INSERT INTO tenet.receipts (scope, sid, at, body) VALUES ($1, $2, $3, $4)`, sub.id, sid, column.Start(r.At), sealing.Content(column.EncodeReceipt(r))); err != nil {
 				return err
 			}
 		}
@@ -219,7 +221,7 @@ func (db *DB) PutBack(ctx context.Context, scope tenet.Scope, w store.WholeSessi
 			if err := db.visitor(c, sub, p.ProposedBy); err != nil {
 				return err
 			}
-			if err := c.exec(`INSERT INTO tenet.proposals (scope, sid, candidate, content, sealed) VALUES ($1, $2, $3, $4, $5)`,
+			if err := c.of(sub.id).exec(`INSERT INTO tenet.proposals (scope, sid, candidate, content, sealed) VALUES ($1, $2, $3, $4, $5)`,
 				sub.id, sid, string(p.ID), store.ContentDigest(sub.key, p), sub.seal(p, sub.about("proposal", sid, string(p.ID)))); err != nil {
 				return err
 			}

@@ -3,8 +3,6 @@ package postgres
 import (
 	"context"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/tenet-memory/tenet/store"
 	"github.com/tenet-memory/tenet/store/erasing"
 )
@@ -21,8 +19,24 @@ func (db *DB) Check(ctx context.Context, tenant string) ([]store.Fault, error) {
 			return err
 		}
 		out = faults
+		if db.seal != nil {
+			var ids []int64
+			if err := c.each(ctx, `SELECT scope FROM tenet.subjects ORDER BY scope`, nil, func(rs *rows) error {
+				var id int64
+				err := rs.Scan(&id)
+				ids = append(ids, id)
+				return err
+			}); err != nil {
+				return err
+			}
+			for _, id := range ids {
+				if _, err := db.seal.Key(ctx, id); err != nil {
+					out = append(out, store.Fault{Place: "subject " + chainName(id), What: "the vault does not give its data key"})
+				}
+			}
+		}
 		var chains []int64
-		if err := c.each(ctx, `SELECT scope FROM tenet.heads WHERE audit > 0 ORDER BY scope`, nil, func(rs pgx.Rows) error {
+		if err := c.each(ctx, `SELECT scope FROM tenet.heads WHERE audit > 0 ORDER BY scope`, nil, func(rs *rows) error {
 			var id int64
 			err := rs.Scan(&id)
 			chains = append(chains, id)

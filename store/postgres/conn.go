@@ -11,6 +11,7 @@ import (
 
 	"github.com/tenet-memory/tenet"
 	"github.com/tenet-memory/tenet/store"
+	"github.com/tenet-memory/tenet/store/sealing"
 	"github.com/tenet-memory/tenet/trace"
 )
 
@@ -43,7 +44,29 @@ type conn struct {
 	role   string
 	tenant string
 	hash   string // in hex, of what only its bearer can know: an API key, a call that happens once
+	scope  int64  // whose texts are written
 	tx     *tx
+}
+
+// of is c for statements that name a subject's texts.
+func (c conn) of(scope int64) conn {
+	if c.scope = scope; scope == 0 {
+		c.scope = sealing.Nobody
+	}
+	return c
+}
+
+// rows are a query's, opened where they are sealed.
+type rows struct {
+	pgx.Rows
+	seal *sealing.Sealer
+}
+
+func (r *rows) Scan(dest ...any) error {
+	if err := r.Rows.Scan(dest...); err != nil {
+		return err
+	}
+	return r.seal.Opened(dest)
 }
 
 type tx struct {
@@ -56,6 +79,7 @@ type tx struct {
 type statement struct {
 	query string
 	args  []any
+	err   error                       // why it can't be sent
 	taken error                       // what a unique or exclusion violation means
 	done  func(pgx.Rows, error) error // for a query
 	tag   func(pgconn.CommandTag)     // for others
@@ -68,6 +92,22 @@ func (db *DB) in(tenant string) conn { return conn{db: db, role: appRole, tenant
 
 // worker reads what has no content, of every tenant.
 func (db *DB) worker() conn { return conn{db: db, role: workerRole} }
+
+// statement seals what is written, and makes the driver's types of its arguments.
+func (c conn) statement(query string, args []any) statement {
+	out, err := c.db.seal.Args(c.scope, args)
+	for i, a := range out {
+		switch a := a.(type) {
+		case sealing.Plain:
+			out[i] = string(a)
+		case sealing.Content:
+			out[i] = []byte(a)
+		case sealing.Texts:
+			out[i] = []string(a)
+		}
+	}
+	return statement{query: query, args: out, err: err}
+}
 
 func (c conn) settings() statement {
 	if c.hash != "" {
@@ -83,6 +123,9 @@ func send(ctx context.Context, on *pgxpool.Conn, ss []statement) (err error) {
 	defer func() { spent(span, err) }()
 	var b pgx.Batch
 	for _, s := range ss {
+		if s.err != nil {
+			return s.err
+		}
 		b.Queue(s.query, s.args...)
 	}
 	res := on.SendBatch(ctx, &b)
@@ -114,20 +157,24 @@ func send(ctx context.Context, on *pgxpool.Conn, ss []statement) (err error) {
 // exec puts a writing statement on its way. Its error may come later, but
 // before the transaction ends.
 func (c conn) exec(query string, args ...any) error {
-	c.tx.waiting = append(c.tx.waiting, statement{query: query, args: args})
-	return nil
+	s := c.statement(query, args)
+	c.tx.waiting = append(c.tx.waiting, s)
+	return s.err
 }
 
 // claim is exec for a statement that a unique or exclusion constraint may
 // refuse, which is then the given error.
 func (c conn) claim(taken error, query string, args ...any) error {
-	c.tx.waiting = append(c.tx.waiting, statement{query: query, args: args, taken: taken})
-	return nil
+	s := c.statement(query, args)
+	s.taken = taken
+	c.tx.waiting = append(c.tx.waiting, s)
+	return s.err
 }
 
 // affect is exec that waits for how many rows it touched.
 func (c conn) affect(query string, args ...any) (n int64, err error) {
-	s := statement{query: query, args: args, tag: func(t pgconn.CommandTag) { n = t.RowsAffected() }}
+	s := c.statement(query, args)
+	s.tag = func(t pgconn.CommandTag) { n = t.RowsAffected() }
 	return n, c.tx.flush(s)
 }
 
@@ -180,7 +227,7 @@ func (c conn) staying(of string) string {
 // row reads one row into dest; none is pgx.ErrNoRows.
 func (c conn) row(ctx context.Context, query string, args []any, dest ...any) error {
 	found := false
-	err := c.each(ctx, query, args, func(rs pgx.Rows) error {
+	err := c.each(ctx, query, args, func(rs *rows) error {
 		if found {
 			return nil
 		}
@@ -194,30 +241,33 @@ func (c conn) row(ctx context.Context, query string, args []any, dest ...any) er
 }
 
 // reading is a query whose rows f takes.
-func reading(query string, args []any, f func(pgx.Rows) error) statement {
-	return statement{query: query, args: args, done: func(rs pgx.Rows, err error) error {
+func (c conn) reading(query string, args []any, f func(*rows) error) statement {
+	s := c.statement(query, args)
+	s.done = func(rs pgx.Rows, err error) error {
 		if err != nil {
 			return err
 		}
+		out := &rows{rs, c.db.seal}
 		for rs.Next() {
-			if err := f(rs); err != nil {
+			if err := f(out); err != nil {
 				return err
 			}
 		}
 		return rs.Err()
-	}}
+	}
+	return s
 }
 
 // ask puts a query on its way in a transaction; f is called before the next
 // one returns.
-func (c conn) ask(query string, args []any, f func(pgx.Rows) error) {
-	c.tx.waiting = append(c.tx.waiting, reading(query, args, f))
+func (c conn) ask(query string, args []any, f func(*rows) error) {
+	c.tx.waiting = append(c.tx.waiting, c.reading(query, args, f))
 }
 
 // each calls f on every row. f must not use c.
-func (c conn) each(ctx context.Context, query string, args []any, f func(pgx.Rows) error) error {
+func (c conn) each(ctx context.Context, query string, args []any, f func(*rows) error) error {
 	began := false
-	s := reading(query, args, func(rs pgx.Rows) error { began = true; return f(rs) })
+	s := c.reading(query, args, func(rs *rows) error { began = true; return f(rs) })
 	if c.tx != nil {
 		return c.tx.flush(s)
 	}

@@ -132,7 +132,7 @@ func (db *DB) Rows(ctx context.Context, t Table, tenant string, scope *int64, f 
 	if scope != nil {
 		query, args = query+` WHERE scope = $1`, []any{*scope}
 	}
-	return failure("rows", db.in(tenant).each(ctx, query, args, func(rs pgx.Rows) error {
+	return failure("rows", db.in(tenant).each(ctx, query, args, func(rs *rows) error {
 		values, err := rs.Values()
 		if err != nil {
 			return err

@@ -6,6 +6,7 @@ import (
 
 	"github.com/tenet-memory/tenet"
 	"github.com/tenet-memory/tenet/store/column"
+	"github.com/tenet-memory/tenet/store/sealing"
 )
 
 // Documents implements store.Documents. It goes by the believed records of the
@@ -22,6 +23,9 @@ func (db *DB) Documents(ctx context.Context, scope tenet.Scope, now time.Time, p
 	t := column.Start(now)
 	rs, err := s.records(ctx, db.at(scope), `WHERE scope = $1 AND tier = 4 AND key <> '' AND sys_to = 9223372036854775807
 		AND key >= $2 AND key > $3 AND starts_with(key, $2) AND valid_from <= $4 AND valid_to > $4 ORDER BY key LIMIT $5`,
-		s.id, prefix, after, t, limit)
+		s.id, db.seal.Compared(prefix), db.seal.Compared(after), t, db.seal.Most(limit))
+	if db.seal != nil {
+		rs = sealing.Page(rs, func(r tenet.Record) string { return r.Key }, prefix, after, limit)
+	}
 	return rs, failure(op, err)
 }

@@ -5,11 +5,10 @@ import (
 	"context"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/tenet-memory/tenet"
 	"github.com/tenet-memory/tenet/store"
 	"github.com/tenet-memory/tenet/store/column"
+	"github.com/tenet-memory/tenet/store/sealing"
 )
 
 const effectColumns = `key, step, state, attempt, payload, outcome, claimed_by, claimed_at, lease_until, settled_at`
@@ -22,7 +21,7 @@ type effect struct {
 
 // effect reads a row as it stands at now: a claim whose time ran out without
 // an outcome is in doubt, and nobody has to write that down.
-func (r *run) effect(rs pgx.Rows, now time.Time) (effect, error) {
+func (r *run) effect(rs *rows, now time.Time) (effect, error) {
 	e := effect{Effect: tenet.Effect{Session: r.id}}
 	var outcome []byte
 	var claimed, until, settled int64
@@ -45,7 +44,7 @@ func (r *run) effect(rs pgx.Rows, now time.Time) (effect, error) {
 
 func (r *run) find(c conn, key string, now time.Time) (*effect, error) {
 	var found *effect
-	err := c.each(bg, `SELECT `+effectColumns+` FROM tenet.effects WHERE scope = $1 AND sid = $2 AND key = $3`, []any{r.subject.id, r.sid, key}, func(rs pgx.Rows) error {
+	err := c.of(r.subject.id).each(bg, `SELECT `+effectColumns+` FROM tenet.effects WHERE scope = $1 AND sid = $2 AND key = $3`, []any{r.subject.id, r.sid, key}, func(rs *rows) error {
 		e, err := r.effect(rs, now)
 		found = &e
 		return err
@@ -96,11 +95,11 @@ func (db *DB) Claim(ctx context.Context, scope tenet.Scope, k store.Claim) (e te
 		}
 		if old != nil {
 			e.Attempt, e.Step = old.Attempt+1, old.Step
-			return c.exec(`UPDATE tenet.effects SET state = $1, attempt = $2, outcome = NULL, claimed_by = $3, claimed_at = $4, lease_until = $5, settled_at = $6 WHERE sid = $7 AND key = $8 AND scope = $9`,
-				string(e.State), e.Attempt, e.ClaimedBy, column.Start(e.ClaimedAt), column.Start(e.LeaseUntil), int64(column.NoStart), r.sid, k.Key, r.subject.id)
+			return c.of(r.subject.id).exec(`UPDATE tenet.effects SET state = $1, attempt = $2, outcome = NULL, claimed_by = $3, claimed_at = $4, lease_until = $5, settled_at = $6 WHERE sid = $7 AND key = $8 AND scope = $9`,
+				sealing.Plain(e.State), e.Attempt, e.ClaimedBy, column.Start(e.ClaimedAt), column.Start(e.LeaseUntil), int64(column.NoStart), r.sid, k.Key, r.subject.id)
 		}
-		return c.exec(`INSERT INTO tenet.effects (scope, sid, `+effectColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, NULL, $8, $9, $10, $11)`,
-			r.subject.id, r.sid, k.Key, e.Step, string(e.State), e.Attempt, payload, e.ClaimedBy, column.Start(e.ClaimedAt), column.Start(e.LeaseUntil), int64(column.NoStart))
+		return c.of(r.subject.id).exec(`INSERT INTO tenet.effects (scope, sid, `+effectColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, NULL, $8, $9, $10, $11)`,
+			r.subject.id, r.sid, k.Key, e.Step, sealing.Plain(e.State), e.Attempt, payload, e.ClaimedBy, column.Start(e.ClaimedAt), column.Start(e.LeaseUntil), int64(column.NoStart))
 	})
 	if err != nil {
 		return tenet.Effect{}, false, err
@@ -137,8 +136,8 @@ func (db *DB) Settle(ctx context.Context, scope tenet.Scope, s store.Settle) (e 
 		}
 		// A late outcome of an attempt in doubt is welcome: now it is known.
 		e.State, e.Outcome, e.SettledAt = s.State, s.Outcome, tenet.Micros(s.Now)
-		return c.exec(`UPDATE tenet.effects SET state = $1, outcome = $2, settled_at = $3 WHERE sid = $4 AND key = $5 AND scope = $6`,
-			string(e.State), r.key.Seal(s.Outcome, r.about("outcome", r.sid, s.Key)), column.Start(e.SettledAt), r.sid, s.Key, r.subject.id)
+		return c.of(r.subject.id).exec(`UPDATE tenet.effects SET state = $1, outcome = $2, settled_at = $3 WHERE sid = $4 AND key = $5 AND scope = $6`,
+			sealing.Plain(e.State), r.key.Seal(s.Outcome, r.about("outcome", r.sid, s.Key)), column.Start(e.SettledAt), r.sid, s.Key, r.subject.id)
 	})
 	if err != nil {
 		return tenet.Effect{}, err
@@ -154,7 +153,7 @@ func (db *DB) Effects(ctx context.Context, scope tenet.Scope, id tenet.SessionID
 		return nil, failure(op, err)
 	}
 	var out []tenet.Effect
-	err = db.at(scope).each(ctx, `SELECT `+effectColumns+` FROM tenet.effects WHERE scope = $1 AND sid = $2 ORDER BY n`, []any{r.subject.id, r.sid}, func(rs pgx.Rows) error {
+	err = db.at(scope).each(ctx, `SELECT `+effectColumns+` FROM tenet.effects WHERE scope = $1 AND sid = $2 ORDER BY n`, []any{r.subject.id, r.sid}, func(rs *rows) error {
 		e, err := r.effect(rs, now)
 		out = append(out, e.Effect)
 		return err

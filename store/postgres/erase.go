@@ -18,6 +18,7 @@ import (
 	"github.com/tenet-memory/tenet/store"
 	"github.com/tenet-memory/tenet/store/column"
 	"github.com/tenet-memory/tenet/store/erasing"
+	"github.com/tenet-memory/tenet/store/sealing"
 )
 
 var _ store.Eraser = (*DB)(nil)
@@ -82,7 +83,7 @@ type erasure struct {
 func (e *erasure) run() error {
 	p := e.plan
 	var one int
-	if err := e.c.row(bg, `SELECT 1 FROM tenet.erasures WHERE id = $1`, []any{p.Ref}, &one); !errors.Is(err, pgx.ErrNoRows) {
+	if err := e.c.row(bg, `SELECT 1 FROM tenet.erasures WHERE id = $1`, []any{sealing.Plain(p.Ref)}, &one); !errors.Is(err, pgx.ErrNoRows) {
 		if err == nil {
 			err = conflict("erase", "the erasure's id was used")
 		}
@@ -130,7 +131,7 @@ func (e *erasure) run() error {
 // tenant lists the scopes of a tenant, its own last: what people left there
 // goes with them.
 func (e *erasure) tenant(name string) (out []tenet.Scope, err error) {
-	err = e.c.each(bg, `SELECT kind, external_id FROM tenet.subjects WHERE tenant = $1 ORDER BY kind, external_id`, []any{name}, func(rs pgx.Rows) error {
+	err = e.c.each(bg, `SELECT s.kind, `+sealing.NameOf("s")+` FROM tenet.subjects s WHERE s.tenant = $1 ORDER BY s.kind, s.external_id`, []any{sealing.Plain(name)}, func(rs *rows) error {
 		var kind int64
 		var id string
 		if err := rs.Scan(&kind, &id); err != nil {
@@ -164,7 +165,7 @@ func (e *erasure) open(scope tenet.Scope) (*ledger, error) {
 // whole removes a subject: its rows, its name, its data key, and what it left
 // with others. Its chain stays, under a surrogate that is nobody's any more.
 func (e *erasure) whole(l *ledger) error {
-	tx := sharedTx{e.c, bg}
+	tx := sharedTx{e.c.of(l.id), bg}
 	// Who writes to the session tier holds the subject's row meanwhile.
 	var one int
 	if err := e.c.row(bg, `SELECT 1 FROM tenet.subjects WHERE scope = $1 FOR UPDATE`, []any{l.id}, &one); err != nil {
@@ -190,6 +191,9 @@ func (e *erasure) whole(l *ledger) error {
 		return err
 	}
 	if err := erasing.Whole(tx, l.id, e.out.Counts); err != nil {
+		return err
+	}
+	if err := e.shred(l.id); err != nil {
 		return err
 	}
 	if err := e.gone(entry.At, l.head.Text+1, e.db.master().GoneSubject(l.scope)); err != nil {
@@ -233,7 +237,7 @@ func (e *erasure) elsewhere(scope tenet.Scope) error {
 	}
 	marks := [][]byte{e.db.master().Author(scope.Tenant(), a.Principal), e.db.master().Author(scope.Tenant(), scope.Key())}
 	var ids []int64
-	if err := e.c.each(bg, `SELECT DISTINCT scope FROM tenet.elsewhere WHERE author IN ($1, $2) ORDER BY scope`, []any{marks[0], marks[1]}, func(rs pgx.Rows) error {
+	if err := e.c.each(bg, `SELECT DISTINCT scope FROM tenet.elsewhere WHERE author IN ($1, $2) ORDER BY scope`, []any{marks[0], marks[1]}, func(rs *rows) error {
 		var id int64
 		err := rs.Scan(&id)
 		ids = append(ids, id)
@@ -341,7 +345,7 @@ func (e *erasure) part(l *ledger, sel erasing.Selector, words bool, again ...[]b
 // those that speak for others too.
 func (e *erasure) keys(scope tenet.Scope) error {
 	var all []tenet.Key
-	if err := e.c.each(bg, `SELECT `+keyColumns+` FROM tenet.keys WHERE tenant = $1`, []any{scope.Tenant()}, func(rs pgx.Rows) error {
+	if err := e.c.each(bg, `SELECT `+keyColumns+` FROM tenet.keys WHERE tenant = $1`, []any{sealing.Plain(scope.Tenant())}, func(rs *rows) error {
 		k, err := scanKey(rs)
 		all = append(all, k)
 		return err
@@ -355,13 +359,13 @@ func (e *erasure) keys(scope tenet.Scope) error {
 			continue
 		}
 		rest := slices.DeleteFunc(slices.Clone(k.Subjects), func(s string) bool { return s == name })
-		query, args := `DELETE FROM tenet.keys WHERE id = $1`, []any{k.ID}
+		query, args := `DELETE FROM tenet.keys WHERE id = $1`, []any{sealing.Plain(k.ID)}
 		if !own && !e.plan.Erase.Tenant && len(rest) > 0 {
 			var enc column.Encoder
 			column.EncodeStrings(&enc, rest)
-			query, args = `UPDATE tenet.keys SET subjects = $1 WHERE id = $2`, []any{enc.B, k.ID}
+			query, args = `UPDATE tenet.keys SET subjects = $1 WHERE id = $2`, []any{sealing.Content(enc.B), sealing.Plain(k.ID)}
 		}
-		n, err := e.c.affect(query, args...)
+		n, err := e.c.of(sealing.Everybody).affect(query, args...)
 		if err != nil {
 			return err
 		}
@@ -386,7 +390,7 @@ func (e *erasure) note() error {
 		return err
 	}
 	return e.c.exec(`INSERT INTO tenet.erasures (id, owner, what, scope, seq, at, state, counts) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
-		e.out.ID, owner, e.out.What, chain, int64(e.out.Seq), column.Start(e.out.At), state, string(counts))
+		sealing.Plain(e.out.ID), owner, sealing.Plain(e.out.What), chain, int64(e.out.Seq), column.Start(e.out.At), sealing.Plain(state), sealing.Plain(counts))
 }
 
 // writing begins an entry of the ledger.
@@ -449,7 +453,7 @@ func (l *ledger) digests() (map[uint64]entryState, error) {
 // erasures gathers what erasures left of older entries; the last one counts.
 func (v *verifier) erasures() error {
 	v.after = map[uint64]store.ErasedMark{}
-	return v.c.each(v.ctx, `SELECT by_seq, seq, did, digest FROM tenet.erased WHERE scope = $1 ORDER BY by_seq, seq`, []any{v.id}, func(rs pgx.Rows) error {
+	return v.c.each(v.ctx, `SELECT by_seq, seq, did, digest FROM tenet.erased WHERE scope = $1 ORDER BY by_seq, seq`, []any{v.id}, func(rs *rows) error {
 		var by int64
 		var m store.ErasedMark
 		if err := rs.Scan(&by, &m.Seq, &m.Did, &m.Digest); err != nil {
@@ -488,13 +492,13 @@ func (t sharedTx) Exec(query string, args ...any) (int64, error) {
 }
 
 func (t sharedTx) Each(query string, args []any, row func(erasing.Scan) error) error {
-	return t.c.each(t.ctx, numbered(query), args, func(rs pgx.Rows) error { return row(rs.Scan) })
+	return t.c.each(t.ctx, numbered(query), args, func(rs *rows) error { return row(rs.Scan) })
 }
 
 // erasing is a subject as the shared part sees it.
 func (db *DB) erasing(s subject, c conn) erasing.Subject {
 	return erasing.Subject{
-		Tx: sharedTx{c, bg}, ID: s.id, Scope: s.scope, Key: s.key,
+		Tx: sharedTx{c.of(s.id), bg}, ID: s.id, Scope: s.scope, Key: s.key,
 		Seals: erasing.Seals{
 			Reads: s.unsealReads, SealReads: s.sealReads,
 			About: s.about, AboutHeld: s.aboutHeld, AboutOnce: aboutOnce,

@@ -5,8 +5,6 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/tenet-memory/tenet"
 	"github.com/tenet-memory/tenet/store/column"
 )
@@ -24,13 +22,14 @@ func (db *DB) Facts(ctx context.Context, scope tenet.Scope, at tenet.AsOf) ([]te
 	t := column.Start(at.Valid)
 	own := scope.Key()
 	s := subject{scope: scope}
-	names := []any{scope.Tenant(), int64(scope.Subject().Kind()), scope.Subject().ID()}
+	names := db.names(scope)
+	c := db.at(scope)
 	var p position
-	head := reading(selectHead, names, p.scan)
+	head := c.reading(selectHead, names, p.scan)
 	set := factSet{from: t, until: column.NoEnd}
-	rows := reading(`SELECT `+recordColumns+` FROM tenet.records
+	found := c.reading(`SELECT `+recordColumns+` FROM tenet.records
 		WHERE scope = (SELECT scope FROM tenet.subjects WHERE tenant = $1 AND kind = $2 AND external_id = $3)
-		AND tier = 1 AND sys_to = 9223372036854775807 AND valid_to > $4`, append(names, t), func(rs pgx.Rows) error {
+		AND tier = 1 AND sys_to = 9223372036854775807 AND valid_to > $4`, append(names, t), func(rs *rows) error {
 		r, err := s.scanFact(rs, own, &set, t)
 		if err == nil && r != nil {
 			set.rows = append(set.rows, *r)
@@ -38,13 +37,12 @@ func (db *DB) Facts(ctx context.Context, scope tenet.Scope, at tenet.AsOf) ([]te
 		return err
 	})
 	reset := func() { p, set = position{}, factSet{from: t, until: column.NoEnd} }
-	c := db.at(scope)
 	// With a set at hand the position tells whether it holds; without one, the
 	// two are asked for together.
 	both := at.Known.IsZero() && !db.facts.has(scope)
 	var err error
 	if both {
-		err = c.oneTrip(ctx, reset, head, rows)
+		err = c.oneTrip(ctx, reset, head, found)
 	} else {
 		err = c.oneTrip(ctx, reset, head)
 	}
@@ -65,7 +63,7 @@ func (db *DB) Facts(ctx context.Context, scope tenet.Scope, at tenet.AsOf) ([]te
 			return rs, nil
 		}
 		pos := p
-		if err := c.oneTrip(ctx, reset, rows); err != nil {
+		if err := c.oneTrip(ctx, reset, found); err != nil {
 			return nil, failure(op, err)
 		}
 		p = pos
@@ -78,7 +76,7 @@ func (db *DB) Facts(ctx context.Context, scope tenet.Scope, at tenet.AsOf) ([]te
 
 // scanFact reads a row, narrows the time for which the set holds, and returns
 // the record when it is true at t.
-func (s subject) scanFact(rs pgx.Rows, own string, set *factSet, t int64) (*tenet.Record, error) {
+func (s subject) scanFact(rs *rows, own string, set *factSet, t int64) (*tenet.Record, error) {
 	r, err := s.scan(rs, own)
 	if err != nil {
 		return nil, err

@@ -4,12 +4,11 @@ import (
 	"context"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/tenet-memory/tenet"
 	"github.com/tenet-memory/tenet/gate"
 	"github.com/tenet-memory/tenet/store"
 	"github.com/tenet-memory/tenet/store/column"
+	"github.com/tenet-memory/tenet/store/sealing"
 )
 
 var _ store.Freezer = (*DB)(nil)
@@ -63,11 +62,11 @@ func (db *DB) Frozen(ctx context.Context, tenant string, now time.Time, after te
 		kind, id = int64(after.Subject().Kind()), after.Subject().ID()
 	}
 	var out []store.Frozen
-	err := db.in(tenant).each(ctx, `SELECT s.kind, s.external_id, t.actor, t.why, h.frozen, c.at, `+overdue+`
+	err := db.in(tenant).each(ctx, `SELECT s.kind, `+sealing.NameOf("s")+`, t.actor, t.why, h.frozen, c.at, `+overdue+`
 		FROM tenet.heads h JOIN tenet.subjects s ON s.scope = h.scope
 		JOIN tenet.chain c ON c.scope = h.scope AND c.seq = h.frozen JOIN tenet.trail t ON t.scope = h.scope AND t.seq = h.frozen
 		WHERE h.frozen > 0 AND s.tenant = $2 AND (s.kind, s.external_id) > ($3, $4) ORDER BY s.kind, s.external_id LIMIT $5`,
-		[]any{column.Start(now), tenant, kind, id, limit}, func(rs pgx.Rows) error {
+		[]any{column.Start(now), sealing.Plain(tenant), kind, db.seal.Compared(id), db.seal.Most(limit)}, func(rs *rows) error {
 			var f store.Frozen
 			var kind, seq, at int64
 			var id string
@@ -80,6 +79,9 @@ func (db *DB) Frozen(ctx context.Context, tenant string, now time.Time, after te
 			out = append(out, f)
 			return err
 		})
+	if err == nil && db.seal != nil {
+		out = sealing.Page(out, func(f store.Frozen) string { return sealing.InOrder(f.Scope) }, "", sealing.InOrder(after), limit)
+	}
 	return out, failure(op, err)
 }
 

@@ -55,7 +55,7 @@ func (l *ledger) comeBack(p gate.Plan) error {
 	gone := l.gone
 	var err error
 	l.subject, err = l.db.enter(l.c, "apply", l.scope)
-	l.gone = gone
+	l.gone, l.c = gone, l.c.of(l.id)
 	return err
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/tenet-memory/tenet/store"
 	"github.com/tenet-memory/tenet/store/archiving"
 	"github.com/tenet-memory/tenet/store/column"
+	"github.com/tenet-memory/tenet/store/sealing"
 )
 
 var (
@@ -34,7 +35,7 @@ func (db *DB) AgedOut(ctx context.Context, now time.Time, limit int) ([]store.Ag
 	}
 	var found []owned
 	if err := db.worker().each(ctx, `SELECT tenant, scope, seq, expires_at FROM tenet.held WHERE kept AND expires_at <= $1`+warmOnly+` ORDER BY scope, seq LIMIT $2`,
-		[]any{column.End(now), limit}, func(rs pgx.Rows) error {
+		[]any{column.End(now), limit}, func(rs *rows) error {
 			var o owned
 			err := rs.Scan(&o.tenant, &o.scope, &o.seq, &o.expires)
 			found = append(found, o)
@@ -48,7 +49,7 @@ func (db *DB) AgedOut(ctx context.Context, now time.Time, limit int) ([]store.Ag
 		var id string
 		a := store.AgedOut{}
 		a.ExpiresAt = column.From(o.expires)
-		err := db.in(o.tenant).row(ctx, `SELECT s.kind, s.external_id, t.ref FROM tenet.subjects s JOIN tenet.trail t ON t.scope = s.scope
+		err := db.in(o.tenant).row(ctx, `SELECT s.kind, `+sealing.NameOf("s")+`, t.ref FROM tenet.subjects s JOIN tenet.trail t ON t.scope = s.scope
 			WHERE s.scope = $1 AND t.seq = $2`, []any{o.scope, o.seq}, &kind, &id, &a.Candidate)
 		if errors.Is(err, pgx.ErrNoRows) {
 			continue // erased
@@ -87,7 +88,7 @@ func (db *DB) Records(ctx context.Context, scope tenet.Scope, after tenet.Record
 	}
 	var row int64
 	if after != "" {
-		err := db.at(scope).row(ctx, `SELECT n FROM tenet.records WHERE scope = $1 AND id = $2`, []any{p.id, string(after)}, &row)
+		err := db.at(scope).of(p.id).row(ctx, `SELECT n FROM tenet.records WHERE scope = $1 AND id = $2`, []any{p.id, string(after)}, &row)
 		if errors.Is(err, pgx.ErrNoRows) {
 			return nil, nil
 		}
@@ -95,7 +96,7 @@ func (db *DB) Records(ctx context.Context, scope tenet.Scope, after tenet.Record
 			return nil, failure(op, err)
 		}
 	}
-	rs, err := subject{scope: scope}.records(ctx, db.at(scope), `WHERE scope = $1 AND n > $2 ORDER BY n LIMIT $3`, p.id, row, limit)
+	rs, err := subject{scope: scope, id: p.id}.records(ctx, db.at(scope), `WHERE scope = $1 AND n > $2 ORDER BY n LIMIT $3`, p.id, row, limit)
 	if err != nil {
 		return nil, failure(op, err)
 	}
@@ -111,7 +112,7 @@ func (db *DB) OriginsAt(ctx context.Context, scope tenet.Scope, ids []tenet.Reco
 	}
 	var out map[tenet.RecordID][]tenet.Origin
 	err = db.at(scope).snapshot(ctx, func(c conn) error {
-		out, err = archiving.OriginsAt(sharedTx{c, ctx}, p.id, scope.Key(), ids, at)
+		out, err = archiving.OriginsAt(sharedTx{c.of(p.id), ctx}, p.id, scope.Key(), ids, at)
 		return err
 	})
 	if err != nil {
@@ -145,7 +146,7 @@ func (db *DB) Heads(ctx context.Context, after string, limit int) ([]store.Chain
 		}
 	}
 	var out []store.ChainHead
-	err := db.worker().each(ctx, `SELECT scope, audit, hash FROM tenet.heads WHERE scope > $1 AND audit > 0 ORDER BY scope LIMIT $2`, []any{last, limit}, func(rs pgx.Rows) error {
+	err := db.worker().each(ctx, `SELECT scope, audit, hash FROM tenet.heads WHERE scope > $1 AND audit > 0 ORDER BY scope LIMIT $2`, []any{last, limit}, func(rs *rows) error {
 		var h store.ChainHead
 		var scope, seq int64
 		if err := rs.Scan(&scope, &seq, &h.Hash); err != nil {
@@ -204,12 +205,11 @@ func (db *DB) ServedWith(ctx context.Context, scope tenet.Scope, ids []tenet.Rec
 		store.ScopedReceipt
 	}
 	var found []served
-	sub := scope.Subject()
-	err := db.at(scope).each(ctx, `SELECT s.kind, s.external_id, n.external_id, r.n, r.at, r.body
+	err := db.at(scope).each(ctx, `SELECT s.kind, `+sealing.NameOf("s")+`, n.external_id, r.n, r.at, r.body
 		FROM (SELECT scope FROM tenet.subjects WHERE tenant = $1 AND kind = $2 AND external_id = $3
 			UNION SELECT scope FROM tenet.elsewhere WHERE author = $4) x
 		JOIN tenet.subjects s ON s.scope = x.scope JOIN tenet.session_names n ON n.scope = s.scope JOIN tenet.receipts r ON r.scope = n.scope AND r.sid = n.sid
-		WHERE s.tenant = $1`, []any{scope.Tenant(), int64(sub.Kind()), sub.ID(), db.master().Author(scope.Tenant(), scope.Key())}, func(rs pgx.Rows) error {
+		WHERE s.tenant = $1`, append(db.names(scope), db.master().Author(scope.Tenant(), scope.Key())), func(rs *rows) error {
 		var f served
 		var kind, at int64
 		var id, session string

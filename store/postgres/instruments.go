@@ -4,8 +4,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/tenet-memory/tenet"
 	"github.com/tenet-memory/tenet/store"
 	"github.com/tenet-memory/tenet/store/column"
@@ -41,7 +39,7 @@ func (db *DB) Receipted(ctx context.Context, scope tenet.Scope, since time.Time)
 		return nil, err
 	}
 	var out []tenet.Receipt
-	err = db.at(scope).each(ctx, `SELECT at, body FROM tenet.receipts WHERE scope = $1 AND at >= $2 ORDER BY at`, []any{s.id, column.Start(since)}, func(rs pgx.Rows) error {
+	err = db.at(scope).each(ctx, `SELECT at, body FROM tenet.receipts WHERE scope = $1 AND at >= $2 ORDER BY at`, []any{s.id, column.Start(since)}, func(rs *rows) error {
 		var at int64
 		var body []byte
 		if err := rs.Scan(&at, &body); err != nil {

@@ -4,16 +4,15 @@ import (
 	"context"
 	"encoding/hex"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/tenet-memory/tenet"
 	"github.com/tenet-memory/tenet/gate"
 	"github.com/tenet-memory/tenet/store/column"
+	"github.com/tenet-memory/tenet/store/sealing"
 )
 
 const keyColumns = `id, tenant, kind, name, subjects, owns, hash, created_at, expires_at, revoked_at`
 
-func scanKey(rs pgx.Rows) (tenet.Key, error) {
+func scanKey(rs *rows) (tenet.Key, error) {
 	var k tenet.Key
 	var subjects, owns []byte
 	var created, expires, revoked int64
@@ -43,10 +42,10 @@ func (w *writing) access(k *tenet.Key, what gate.KeyChange) error {
 		var subjects, owns column.Encoder
 		column.EncodeStrings(&subjects, k.Subjects)
 		column.EncodeStrings(&owns, k.Owns)
-		return w.c.claim(taken, `INSERT INTO tenet.keys (`+keyColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
-			k.ID, k.Tenant, int64(k.Kind), k.Name, subjects.B, owns.B, k.Hash, column.Start(k.CreatedAt), column.End(k.ExpiresAt), column.End(k.RevokedAt))
+		return w.c.of(sealing.Everybody).claim(taken, `INSERT INTO tenet.keys (`+keyColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
+			sealing.Plain(k.ID), sealing.Plain(k.Tenant), int64(k.Kind), k.Name, sealing.Content(subjects.B), sealing.Content(owns.B), k.Hash, column.Start(k.CreatedAt), column.End(k.ExpiresAt), column.End(k.RevokedAt))
 	}
-	n, err := w.c.affect(`SELECT 1 FROM tenet.keys WHERE id = $1 AND tenant = $2 AND revoked_at = $3 FOR UPDATE`, k.ID, k.Tenant, int64(column.NoEnd))
+	n, err := w.c.affect(`SELECT 1 FROM tenet.keys WHERE id = $1 AND tenant = $2 AND revoked_at = $3 FOR UPDATE`, sealing.Plain(k.ID), sealing.Plain(k.Tenant), int64(column.NoEnd))
 	switch {
 	case err != nil:
 		return err
@@ -60,7 +59,7 @@ func (w *writing) access(k *tenet.Key, what gate.KeyChange) error {
 	case gate.KeyRevoked:
 		set, value = `revoked_at`, column.End(k.RevokedAt)
 	}
-	return w.c.claim(taken, `UPDATE tenet.keys SET `+set+` = $1 WHERE id = $2`, value, k.ID)
+	return w.c.claim(taken, `UPDATE tenet.keys SET `+set+` = $1 WHERE id = $2`, value, sealing.Plain(k.ID))
 }
 
 // KeyByHash implements store.Keys.
@@ -69,7 +68,7 @@ func (db *DB) KeyByHash(ctx context.Context, hash []byte) (tenet.Key, error) {
 	var found *tenet.Key
 	c := db.in("")
 	c.hash = hex.EncodeToString(hash)
-	err := c.each(ctx, `SELECT `+keyColumns+` FROM tenet.keys WHERE hash = $1`, []any{hash}, func(rs pgx.Rows) error {
+	err := c.each(ctx, `SELECT `+keyColumns+` FROM tenet.keys WHERE hash = $1`, []any{hash}, func(rs *rows) error {
 		k, err := scanKey(rs)
 		found = &k
 		return err
@@ -90,7 +89,7 @@ func (db *DB) KeysOf(ctx context.Context, tenant, after string, limit int) ([]te
 		return nil, invalid(op, "a negative limit")
 	}
 	var out []tenet.Key
-	err := db.in(tenant).each(ctx, `SELECT `+keyColumns+` FROM tenet.keys WHERE tenant = $1 AND id > $2 ORDER BY id LIMIT $3`, []any{tenant, after, limit}, func(rs pgx.Rows) error {
+	err := db.in(tenant).each(ctx, `SELECT `+keyColumns+` FROM tenet.keys WHERE tenant = $1 AND id > $2 ORDER BY id LIMIT $3`, []any{sealing.Plain(tenant), sealing.Plain(after), limit}, func(rs *rows) error {
 		k, err := scanKey(rs)
 		out = append(out, k)
 		return err

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -13,6 +14,7 @@ import (
 	"github.com/tenet-memory/tenet/gate"
 	"github.com/tenet-memory/tenet/store"
 	"github.com/tenet-memory/tenet/store/column"
+	"github.com/tenet-memory/tenet/store/sealing"
 )
 
 const recordColumns = `id, tier, key, value, text, label, origins, agreed, seen, session, message, tool_call, speaker, position,
@@ -21,7 +23,7 @@ const recordColumns = `id, tier, key, value, text, label, origins, agreed, seen,
 
 // scan reads recordColumns, then more columns into also. own is the scope's
 // key, made once for many rows. Plain types are scanned fastest.
-func (s subject) scan(rs pgx.Rows, own string, also ...any) (tenet.Record, error) {
+func (s subject) scan(rs *rows, own string, also ...any) (tenet.Record, error) {
 	r := tenet.Record{Scope: s.scope}
 	var value, origins, agreed []byte
 	var validFrom, validTo, knownFrom, knownTo, expires int64
@@ -53,7 +55,7 @@ func (s subject) scan(rs pgx.Rows, own string, also ...any) (tenet.Record, error
 func (s subject) records(ctx context.Context, c conn, rest string, args ...any) ([]tenet.Record, error) {
 	var out []tenet.Record
 	own := s.scope.Key()
-	err := c.each(ctx, `SELECT `+recordColumns+` FROM tenet.records `+rest, args, func(rs pgx.Rows) error {
+	err := c.of(s.id).each(ctx, `SELECT `+recordColumns+` FROM tenet.records `+rest, args, func(rs *rows) error {
 		r, err := s.scan(rs, own)
 		out = append(out, r)
 		return err
@@ -83,7 +85,7 @@ func (db *DB) head(ctx context.Context, op string, scope tenet.Scope) (position,
 const selectHead = `SELECT h.scope, h.text, h.stats, h.audit, h.dense, h.sleep, h.facts, h.reset, h.last_at
 	FROM tenet.subjects s JOIN tenet.heads h ON h.scope = s.scope WHERE s.tenant = $1 AND s.kind = $2 AND s.external_id = $3`
 
-func (p *position) scan(rs pgx.Rows) error {
+func (p *position) scan(rs *rows) error {
 	return rs.Scan(&p.id, &p.Text, &p.Stats, &p.Audit, &p.Dense, &p.Sleep, &p.facts, &p.reset, &p.lastAt)
 }
 
@@ -92,7 +94,7 @@ func (c conn) head(ctx context.Context, op string, scope tenet.Scope) (position,
 	if scope.IsZero() {
 		return p, invalid(op, "no scope")
 	}
-	err := c.each(ctx, selectHead, []any{scope.Tenant(), int64(scope.Subject().Kind()), scope.Subject().ID()}, p.scan)
+	err := c.each(ctx, selectHead, c.db.names(scope), p.scan)
 	if err != nil {
 		return position{}, c.failure(op, err)
 	}
@@ -106,7 +108,7 @@ func (db *DB) Record(ctx context.Context, scope tenet.Scope, id tenet.RecordID) 
 	if err != nil {
 		return tenet.Record{}, err
 	}
-	rs, err := subject{scope: scope}.records(ctx, db.at(scope), `WHERE scope = $1 AND id = $2`, p.id, string(id))
+	rs, err := subject{scope: scope, id: p.id}.records(ctx, db.at(scope), `WHERE scope = $1 AND id = $2`, p.id, string(id))
 	if err != nil {
 		return tenet.Record{}, failure(op, err)
 	}
@@ -123,14 +125,17 @@ func (db *DB) History(ctx context.Context, scope tenet.Scope, tier tenet.Tier, k
 	if err != nil {
 		return nil, err
 	}
-	where := `WHERE scope = $1 AND tier = $2 AND key = $3 AND key <> '' ORDER BY sys_from, id`
+	where := `WHERE scope = $1 AND tier = $2 AND key = $3 AND key <> ''`
 	if key == "" { // records without a key are in no index for it
-		where = `WHERE scope = $1 AND tier = $2 AND key = $3 ORDER BY sys_from, id`
+		where = `WHERE scope = $1 AND tier = $2 AND key = $3`
 	}
-	rs, err := subject{scope: scope}.records(ctx, db.at(scope), where, p.id, int64(tier), key)
+	rs, err := subject{scope: scope, id: p.id}.records(ctx, db.at(scope), where, p.id, int64(tier), key)
 	if err != nil {
 		return nil, failure(op, err)
 	}
+	slices.SortFunc(rs, func(a, b tenet.Record) int {
+		return cmp.Or(a.Known.From.Compare(b.Known.From), cmp.Compare(a.ID, b.ID))
+	})
 	return rs, nil
 }
 
@@ -147,12 +152,12 @@ func (db *DB) Changes(ctx context.Context, scope tenet.Scope, since uint64) (sto
 		if ch.Reset {
 			since = 0
 		}
-		if ch.Added, err = (subject{scope: scope}).records(ctx, c,
+		if ch.Added, err = (subject{scope: scope, id: p.id}).records(ctx, c,
 			`WHERE scope = $1 AND added > $2 AND added > 0 AND removed = 0 ORDER BY added, n`, p.id, int64(since)); err != nil || ch.Reset {
 			return err
 		}
 		return c.each(ctx, `SELECT id FROM tenet.records WHERE scope = $1 AND removed > $2 AND removed > 0 AND added <= $2 ORDER BY removed, n`,
-			[]any{p.id, int64(since)}, func(rs pgx.Rows) error {
+			[]any{p.id, int64(since)}, func(rs *rows) error {
 				var id tenet.RecordID
 				err := rs.Scan(&id)
 				ch.Removed = append(ch.Removed, id)
@@ -183,7 +188,7 @@ func (db *DB) State(ctx context.Context, scope tenet.Scope, q gate.Query, now ti
 	st, err := subject{scope: scope, id: p.id}.state(ctx, db.at(scope), q, later(now, column.From(p.lastAt)))
 	if err == nil && !q.Pace.IsZero() {
 		n := q.Pace.Counter()
-		err = db.at(scope).each(ctx, selectPace, subject{id: p.id}.paceArgs(q.Pace, st.Now), func(rs pgx.Rows) error { return scanPace(rs, n) })
+		err = db.at(scope).of(p.id).each(ctx, selectPace, subject{id: p.id}.paceArgs(q.Pace, st.Now), func(rs *rows) error { return scanPace(rs, n) })
 		st.Pace = n.Pace
 	}
 	if err == nil {
@@ -200,12 +205,15 @@ func (db *DB) State(ctx context.Context, scope tenet.Scope, q gate.Query, now ti
 
 func (s subject) state(ctx context.Context, c conn, q gate.Query, now time.Time) (st gate.State, err error) {
 	if where, args := s.believed(q); where != "" {
-		if st.Open, err = s.records(ctx, c, where+` ORDER BY valid_from, id`, args...); err != nil {
+		if st.Open, err = s.records(ctx, c, where, args...); err != nil {
 			return st, err
 		}
+		slices.SortFunc(st.Open, func(a, b tenet.Record) int {
+			return cmp.Or(cmp.Compare(column.Start(a.Valid.From), column.Start(b.Valid.From)), cmp.Compare(a.ID, b.ID))
+		})
 	}
 	st.Now = now
-	err = c.each(ctx, selectUsage, []any{s.id, column.Start(now)}, func(rs pgx.Rows) error { return scanUsage(rs, &st.Usage) })
+	err = c.each(ctx, selectUsage, []any{s.id, column.Start(now)}, func(rs *rows) error { return scanUsage(rs, &st.Usage) })
 	return st, err
 }
 
@@ -245,7 +253,7 @@ func (s subject) believed(q gate.Query) (string, []any) {
 const selectUsage = `SELECT count(*), coalesce(sum(size), 0)::bigint, count(*) FILTER (WHERE safety), coalesce(sum(size) FILTER (WHERE safety), 0)::bigint
 	FROM tenet.records WHERE scope = $1 AND tier = 1 AND sys_to = 9223372036854775807 AND valid_to > $2`
 
-func scanUsage(rs pgx.Rows, u *gate.Usage) error {
+func scanUsage(rs *rows, u *gate.Usage) error {
 	return rs.Scan(&u.Rows, &u.Bytes, &u.SafetyRows, &u.SafetyBytes)
 }
 
@@ -267,7 +275,7 @@ func (db *DB) Staged(ctx context.Context, scope tenet.Scope, session tenet.Sessi
 		if cursor, err = s.cursor(ctx, c, sid); err != nil {
 			return err
 		}
-		return c.each(ctx, `SELECT candidate, sealed FROM tenet.staged WHERE scope = $1 AND sid = $2 ORDER BY n`, []any{s.id, sid}, func(rs pgx.Rows) error {
+		return c.each(ctx, `SELECT candidate, sealed FROM tenet.staged WHERE scope = $1 AND sid = $2 ORDER BY n`, []any{s.id, sid}, func(rs *rows) error {
 			var id string
 			var sealed []byte
 			if err := rs.Scan(&id, &sealed); err != nil {
@@ -316,8 +324,8 @@ func (db *DB) gather(ctx context.Context, query string, args ...any) ([]tenet.Re
 		id string
 	}
 	var found []row
-	ids := map[owner][]string{}
-	if err := db.worker().each(ctx, query, args, func(rs pgx.Rows) error {
+	ids := map[owner]sealing.Texts{}
+	if err := db.worker().each(ctx, query, args, func(rs *rows) error {
 		var r row
 		err := rs.Scan(&r.tenant, &r.scope, &r.id)
 		found = append(found, r)
@@ -335,7 +343,7 @@ func (db *DB) gather(ctx context.Context, query string, args ...any) ([]tenet.Re
 		if scope.IsZero() {
 			continue // erased
 		}
-		rs, err := subject{scope: scope}.records(ctx, db.in(o.tenant), `WHERE scope = $1 AND id = ANY($2)`, o.scope, ids)
+		rs, err := subject{scope: scope, id: o.scope}.records(ctx, db.in(o.tenant), `WHERE scope = $1 AND id = ANY($2)`, o.scope, ids)
 		if err != nil {
 			return nil, err
 		}
@@ -356,7 +364,7 @@ func (db *DB) gather(ctx context.Context, query string, args ...any) ([]tenet.Re
 func (db *DB) ownerOf(ctx context.Context, tenant string, id int64) (tenet.Scope, error) {
 	var name string
 	var kind int64
-	err := db.in(tenant).row(ctx, `SELECT kind, external_id FROM tenet.subjects WHERE scope = $1`, []any{id}, &kind, &name)
+	err := db.in(tenant).row(ctx, `SELECT s.kind, `+sealing.NameOf("s")+` FROM tenet.subjects s WHERE s.scope = $1`, []any{id}, &kind, &name)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return tenet.Scope{}, nil
 	}

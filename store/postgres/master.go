@@ -7,16 +7,28 @@ import (
 
 	"github.com/tenet-memory/tenet"
 	"github.com/tenet-memory/tenet/store"
+	"github.com/tenet-memory/tenet/store/sealing"
 )
 
 func (db *DB) master() store.MasterKey { return *db.keys.Load() }
 
+// unwrap opens a subject's data key.
 func (db *DB) unwrap(scope int64, wrapped []byte) (store.DataKey, error) {
+	if db.seal != nil {
+		return db.seal.Key(bg, scope)
+	}
+	return db.unwrapped(scope, wrapped)
+}
+
+func (db *DB) unwrapped(scope int64, wrapped []byte) (store.DataKey, error) {
 	return db.master().Unwrap(scope, wrapped)
 }
 
 // keyRow is what the database says of its master key.
-type keyRow struct{ check, kept []byte }
+type keyRow struct {
+	check, kept []byte
+	vault       []byte // the id of the vault that it is sealed with, nil: it is not sealed
+}
 
 // useKey holds the ring of keys against the database.
 func (db *DB) useKey(r keyRow) error {
@@ -67,8 +79,12 @@ func (db *DB) Rotate(ctx context.Context, key []byte) (int, error) {
 	if err := db.writeKey(ctx, k); err != nil {
 		return 0, err
 	}
+	if db.seal != nil {
+		n, err := db.seal.Rewrap(ctx, k.Rewrap)
+		return n, failure(op, err)
+	}
 	var tenants []string
-	if err := db.worker().each(ctx, `SELECT DISTINCT tenant FROM tenet.heads WHERE tenant IS NOT NULL ORDER BY tenant`, nil, func(rs pgx.Rows) error {
+	if err := db.worker().each(ctx, `SELECT DISTINCT tenant FROM tenet.heads WHERE tenant IS NOT NULL ORDER BY tenant`, nil, func(rs *rows) error {
 		var t string
 		err := rs.Scan(&t)
 		tenants = append(tenants, t)
@@ -110,7 +126,7 @@ func (db *DB) rewrap(ctx context.Context, tenant string, k store.MasterKey) (don
 			n, seen, last = 0, 0, after
 			wrapped := map[int64][]byte{}
 			if err := c.each(bg, `SELECT scope, data_key FROM tenet.subjects WHERE tenant = $1 AND scope > $2 ORDER BY scope LIMIT $3 FOR UPDATE`,
-				[]any{tenant, after, rewrapped}, func(rs pgx.Rows) error {
+				[]any{sealing.Plain(tenant), after, rewrapped}, func(rs *rows) error {
 					var w []byte
 					err := rs.Scan(&last, &w)
 					if err == nil {

@@ -11,6 +11,8 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/tenet-memory/tenet"
+	"github.com/tenet-memory/tenet/store"
+	"github.com/tenet-memory/tenet/store/sealing"
 )
 
 //go:embed schema/*.sql
@@ -34,21 +36,27 @@ const migrating = 0x544e4554
 // migrate checks the schema and the master key, and brings an older schema up
 // to date. It is not goose: the version is read and written in the transaction
 // that changes the tables, under the lock, which works through a proxy too.
-func (db *DB) migrate(ctx context.Context, partitions int) error {
+func (db *DB) migrate(ctx context.Context, partitions int, v store.Vault) error {
+	if err := db.apart(ctx, v); err != nil {
+		return err
+	}
 	want := len(versions())
 	have, k, err := db.version(ctx, db.pool)
 	if err != nil {
 		return err
 	}
 	if have != want {
-		if err := db.upgrade(ctx, partitions); err != nil {
+		if err := db.upgrade(ctx, partitions, v); err != nil {
 			return err
 		}
 		if _, k, err = db.version(ctx, db.pool); err != nil {
 			return err
 		}
 	}
-	return db.useKey(k)
+	if err := db.useKey(k); err != nil {
+		return err
+	}
+	return db.findVault(ctx, k.vault, v)
 }
 
 type querier interface {
@@ -72,8 +80,9 @@ func (db *DB) version(ctx context.Context, q querier) (have int, k keyRow, err e
 	case !ours:
 		return 0, k, tenet.Errorf(tenet.Unavailable, op, "the database has a schema named tenet that is another program's")
 	}
-	// An older schema has no secret yet: then the column is read as none.
-	err = q.QueryRow(ctx, `SELECT version, key_check, decode(substr(to_jsonb(m) ->> 'secret', 3), 'hex') FROM tenet.meta m`).Scan(&have, &k.check, &k.kept)
+	// An older schema has no secret and no vault yet: then they are read as none.
+	err = q.QueryRow(ctx, `SELECT version, key_check, decode(substr(to_jsonb(m) ->> 'secret', 3), 'hex'), decode(substr(to_jsonb(m) ->> 'vault', 3), 'hex')
+		FROM tenet.meta m`).Scan(&have, &k.check, &k.kept, &k.vault)
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
 		return 0, k, tenet.Errorf(tenet.Unavailable, op, "the schema tenet is damaged: it has no version")
@@ -85,7 +94,7 @@ func (db *DB) version(ctx context.Context, q querier) (have int, k keyRow, err e
 	return have, k, nil
 }
 
-func (db *DB) upgrade(ctx context.Context, partitions int) error {
+func (db *DB) upgrade(ctx context.Context, partitions int, v store.Vault) error {
 	const op = "open"
 	tx, err := db.pool.Begin(ctx)
 	if err != nil {
@@ -112,6 +121,11 @@ func (db *DB) upgrade(ctx context.Context, partitions int) error {
 		if !may {
 			return tenet.Errorf(tenet.Unavailable, op, "the database has no Tenet schema and the login may not make one: open it once as the database's owner")
 		}
+		if v != nil {
+			if err := sealing.Unused(ctx, v); err != nil {
+				return err
+			}
+		}
 		script += fmt.Sprintf("CREATE SCHEMA tenet; CREATE EXTENSION IF NOT EXISTS btree_gist;\n"+
 			"CREATE TABLE tenet.meta (one int PRIMARY KEY CHECK (one = 1), version int NOT NULL, partitions int NOT NULL, key_check bytea NOT NULL);\n"+
 			"INSERT INTO tenet.meta VALUES (1, 0, %d, '\\x%x');\n", partitions, db.master().Check())
@@ -133,6 +147,9 @@ func (db *DB) upgrade(ctx context.Context, partitions int) error {
 		script += strings.ReplaceAll(string(text), "/*hash*/", hash)
 	}
 	script += fmt.Sprintf("UPDATE tenet.meta SET version = %d;\n", len(files))
+	if have == 0 && v != nil {
+		script += fmt.Sprintf("UPDATE tenet.meta SET vault = '\\x%x';\n", v.ID())
+	}
 	if _, err := tx.Conn().PgConn().Exec(ctx, script).ReadAll(); err != nil {
 		var pe *pgconn.PgError
 		if errors.As(err, &pe) && pe.Code == insufficientPrivilege {

@@ -12,6 +12,7 @@ import (
 	"github.com/tenet-memory/tenet"
 	"github.com/tenet-memory/tenet/store"
 	"github.com/tenet-memory/tenet/store/column"
+	"github.com/tenet-memory/tenet/store/sealing"
 )
 
 var _ store.Nearness = (*DB)(nil)
@@ -58,10 +59,11 @@ func (c conn) near(ctx context.Context, scope tenet.Scope, space string, bands [
 		NOT EXISTS (SELECT 1 FROM unnest($5::text[]) ends WHERE NOT EXISTS (SELECT 1 FROM pg_class k JOIN pg_index x ON x.indexrelid = k.oid
 			WHERE k.relname = format('near_%s_%s_%s', s.scope, p.space, ends)::name AND k.relnamespace = 'tenet'::regnamespace AND x.indisvalid))
 		FROM tenet.subjects s LEFT JOIN tenet.spaces p ON p.name = $4 WHERE s.tenant = $1 AND s.kind = $2 AND s.external_id = $3`,
-		[]any{scope.Tenant(), int64(scope.Subject().Kind()), scope.Subject().ID(), space, ends}, &n.scope, &n.space, &n.extension, &n.indexed)
+		append(c.db.names(scope), sealing.Plain(space), ends), &n.scope, &n.space, &n.extension, &n.indexed)
 	if errors.Is(err, pgx.ErrNoRows) {
 		err = nil
 	}
+	n.indexed = n.indexed && c.db.seal == nil // the server can't compare what is sealed
 	return n, err
 }
 
@@ -81,8 +83,8 @@ func (db *DB) Sampled(ctx context.Context, scope tenet.Scope, space string, band
 	for i, b := range bands {
 		names[i] = nearName(n.scope, n.space, b)
 	}
-	err = c.oneTrip(ctx, func() {}, reading(`SELECT w.i::int - 1, coalesce(obj_description(k.oid, 'pg_class'), '') FROM unnest($1::text[]) WITH ORDINALITY w (name, i)
-		JOIN pg_class k ON k.relname = w.name AND k.relnamespace = 'tenet'::regnamespace`, []any{names}, func(rs pgx.Rows) error {
+	err = c.oneTrip(ctx, func() {}, c.reading(`SELECT w.i::int - 1, coalesce(obj_description(k.oid, 'pg_class'), '') FROM unnest($1::text[]) WITH ORDINALITY w (name, i)
+		JOIN pg_class k ON k.relname = w.name AND k.relnamespace = 'tenet'::regnamespace`, []any{names}, func(rs *rows) error {
 		var i int
 		var told string
 		if err := rs.Scan(&i, &told); err != nil {
@@ -97,9 +99,9 @@ func (db *DB) Sampled(ctx context.Context, scope tenet.Scope, space string, band
 	}
 	for i, b := range bands {
 		s := &out[i]
-		err := c.oneTrip(ctx, func() { s.Count, s.Places = 0, nil }, reading(`SELECT count(*) FROM tenet.vectors WHERE `+nearRows(n.scope, n.space, b), nil, func(rs pgx.Rows) error {
+		err := c.oneTrip(ctx, func() { s.Count, s.Places = 0, nil }, c.reading(`SELECT count(*) FROM tenet.vectors WHERE `+nearRows(n.scope, n.space, b), nil, func(rs *rows) error {
 			return rs.Scan(&s.Count)
-		}), reading(`SELECT record, numbers FROM tenet.vectors WHERE `+nearRows(n.scope, n.space, b)+` ORDER BY hashtextextended(record, 0), record LIMIT `+strconv.Itoa(store.SampleSize), nil, appending(&s.Places)))
+		}), c.reading(`SELECT record, numbers FROM tenet.vectors WHERE `+nearRows(n.scope, n.space, b)+` ORDER BY hashtextextended(record, 0), record LIMIT `+strconv.Itoa(store.SampleSize), nil, appending(&s.Places)))
 		if err != nil {
 			return nil, false, failure(op, err)
 		}
@@ -108,8 +110,8 @@ func (db *DB) Sampled(ctx context.Context, scope tenet.Scope, space string, band
 }
 
 // appending reads places.
-func appending(out *[]store.Vector) func(pgx.Rows) error {
-	return func(rs pgx.Rows) error {
+func appending(out *[]store.Vector) func(*rows) error {
+	return func(rs *rows) error {
 		var v store.Vector
 		var b []byte // Scan copies into it
 		if err := rs.Scan(&v.Record, &b); err != nil {
@@ -152,7 +154,7 @@ func (db *DB) Nearest(ctx context.Context, scope tenet.Scope, space string, asks
 		ss = append(ss, statement{query: `SELECT set_config('hnsw.ef_search', $1, true)`, args: []any{strconv.Itoa(min(4*effort, nearMost))}})
 	}
 	for _, a := range asks {
-		ss = append(ss, reading(fmt.Sprintf(`SELECT record, numbers FROM tenet.vectors WHERE %s ORDER BY %s OPERATOR(%s.<=>) ($1::text)::%s.halfvec LIMIT %d`,
+		ss = append(ss, c.reading(fmt.Sprintf(`SELECT record, numbers FROM tenet.vectors WHERE %s ORDER BY %s OPERATOR(%s.<=>) ($1::text)::%s.halfvec LIMIT %d`,
 			nearRows(n.scope, n.space, a.Band), nearNumbers(n.extension, len(a.Toward)), n.extension, n.extension, a.N), []any{nearText(a.Toward)}, appending(&out)))
 	}
 	if len(ids) > 0 {
@@ -160,7 +162,7 @@ func (db *DB) Nearest(ctx context.Context, scope tenet.Scope, space string, asks
 		for i, id := range ids {
 			names[i] = string(id)
 		}
-		ss = append(ss, reading(`SELECT record, numbers FROM tenet.vectors WHERE scope = $1 AND space = $2 AND record = ANY($3)`, []any{n.scope, n.space, names}, appending(&out)))
+		ss = append(ss, c.reading(`SELECT record, numbers FROM tenet.vectors WHERE scope = $1 AND space = $2 AND record = ANY($3)`, []any{n.scope, n.space, names}, appending(&out)))
 	}
 	if len(ss) == 0 {
 		return nil, true, nil

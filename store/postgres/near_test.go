@@ -228,7 +228,7 @@ func TestTheDatabaseFindsTheNearestOfOneScopeAndBand(t *testing.T) {
 			}
 			var plan []string
 			if err := db.at(sarah).each(ctx, `EXPLAIN (COSTS OFF) SELECT record FROM tenet.vectors WHERE `+nearRows(sub.id, spaceNumber(t, db), nearBands[0])+` ORDER BY `+
-				nearNumbers("public", nearDim)+` OPERATOR(public.<=>) '`+nearText(toward)+`'::public.halfvec LIMIT 10`, nil, func(rs pgx.Rows) error {
+				nearNumbers("public", nearDim)+` OPERATOR(public.<=>) '`+nearText(toward)+`'::public.halfvec LIMIT 10`, nil, func(rs *rows) error {
 				var line string
 				err := rs.Scan(&line)
 				plan = append(plan, line)
@@ -243,7 +243,7 @@ func TestTheDatabaseFindsTheNearestOfOneScopeAndBand(t *testing.T) {
 			}
 			// And past the program: another tenant's setting sees nothing of it.
 			if err := db.in("globex").each(ctx, `SELECT record FROM tenet.vectors WHERE `+nearRows(sub.id, spaceNumber(t, db), nearBands[0])+` ORDER BY `+
-				nearNumbers("public", nearDim)+` OPERATOR(public.<=>) '`+nearText(toward)+`'::public.halfvec LIMIT 10`, nil, func(pgx.Rows) error { return fmt.Errorf("a row") }); err != nil {
+				nearNumbers("public", nearDim)+` OPERATOR(public.<=>) '`+nearText(toward)+`'::public.halfvec LIMIT 10`, nil, func(*rows) error { return fmt.Errorf("a row") }); err != nil {
 				t.Errorf("another tenant reads: %v", err)
 			}
 

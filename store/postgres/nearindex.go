@@ -46,6 +46,9 @@ func (db *DB) IndexPlaces(ctx context.Context, over int, bands []store.Band, don
 	if over < 1 || len(bands) == 0 {
 		return invalid(op, "no threshold or no band")
 	}
+	if db.seal != nil {
+		return tenet.Errorf(tenet.Denied, op, "the database is sealed: an index of vectors would give their texts away")
+	}
 	if err := db.nearReady(ctx, op); err != nil {
 		return err
 	}
@@ -55,7 +58,7 @@ func (db *DB) IndexPlaces(ctx context.Context, over int, bands []store.Band, don
 	}
 	var all []large
 	err := db.worker().each(ctx, `SELECT v.tenant, v.scope, v.space, s.name, count(*) FROM tenet.vectors v JOIN tenet.spaces s ON s.space = v.space
-		GROUP BY v.tenant, v.scope, v.space, s.name HAVING count(*) >= $1 ORDER BY 5 DESC`, []any{(over + 1) / 2}, func(rs pgx.Rows) error {
+		GROUP BY v.tenant, v.scope, v.space, s.name HAVING count(*) >= $1 ORDER BY 5 DESC`, []any{(over + 1) / 2}, func(rs *rows) error {
 		var l large
 		if err := rs.Scan(&l.Tenant, &l.Scope, &l.space, &l.Space, &l.Places); err != nil {
 			return err
@@ -226,8 +229,8 @@ func (db *DB) makeNear(ctx context.Context, tenant string, scope, space int64, b
 // of a look at every place.
 func (db *DB) measureNear(ctx context.Context, c conn, n near, b store.Band, dim int) (s store.Sample, err error) {
 	var some []store.Vector
-	rows := nearRows(n.scope, n.space, b)
-	if err := c.each(ctx, `SELECT record, numbers FROM tenet.vectors WHERE `+rows+fmt.Sprintf(` ORDER BY hashtextextended(record, 0), record LIMIT %d`, store.SampleSize), nil, appending(&some)); err != nil {
+	within := nearRows(n.scope, n.space, b)
+	if err := c.each(ctx, `SELECT record, numbers FROM tenet.vectors WHERE `+within+fmt.Sprintf(` ORDER BY hashtextextended(record, 0), record LIMIT %d`, store.SampleSize), nil, appending(&some)); err != nil {
 		return s, err
 	}
 	mean := make([]float64, dim)
@@ -259,7 +262,7 @@ func (db *DB) measureNear(ctx context.Context, c conn, n near, b store.Band, dim
 		return s, nil
 	}
 	const ten = 10
-	if err := c.each(ctx, `SELECT record, numbers FROM tenet.vectors WHERE `+rows, nil, func(rs pgx.Rows) error {
+	if err := c.each(ctx, `SELECT record, numbers FROM tenet.vectors WHERE `+within, nil, func(rs *rows) error {
 		var record tenet.RecordID
 		var raw []byte
 		if err := rs.Scan(&record, &raw); err != nil {
@@ -290,8 +293,8 @@ func (db *DB) measureNear(ctx context.Context, c conn, n near, b store.Band, dim
 		var got []store.Vector
 		if err := c.oneTrip(ctx, func() { got = nil },
 			statement{query: `SELECT set_config('hnsw.ef_search', '400', true)`},
-			reading(fmt.Sprintf(`SELECT record, numbers FROM tenet.vectors WHERE %s ORDER BY %s OPERATOR(%s.<=>) ($1::text)::%s.halfvec LIMIT 100`,
-				rows, nearNumbers(n.extension, dim), n.extension, n.extension), []any{nearText(t)}, appending(&got))); err != nil {
+			c.reading(fmt.Sprintf(`SELECT record, numbers FROM tenet.vectors WHERE %s ORDER BY %s OPERATOR(%s.<=>) ($1::text)::%s.halfvec LIMIT 100`,
+				within, nearNumbers(n.extension, dim), n.extension, n.extension), []any{nearText(t)}, appending(&got))); err != nil {
 			return s, err
 		}
 		of += len(best[i])

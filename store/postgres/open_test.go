@@ -149,10 +149,10 @@ func TestPlansTouchOnePart(t *testing.T) {
 	} {
 		var plan []string
 		err := db.at(scope).snapshot(ctx, func(c conn) error {
-			if err := c.each(ctx, `SELECT set_config('plan_cache_mode', 'force_generic_plan', true)`, nil, func(pgx.Rows) error { return nil }); err != nil {
+			if err := c.each(ctx, `SELECT set_config('plan_cache_mode', 'force_generic_plan', true)`, nil, func(*rows) error { return nil }); err != nil {
 				return err
 			}
-			return c.each(ctx, `EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) `+q.query, q.args, func(rs pgx.Rows) error {
+			return c.each(ctx, `EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) `+q.query, q.args, func(rs *rows) error {
 				var line string
 				err := rs.Scan(&line)
 				plan = append(plan, line)

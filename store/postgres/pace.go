@@ -3,8 +3,6 @@ package postgres
 import (
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/tenet-memory/tenet/gate"
 	"github.com/tenet-memory/tenet/store/column"
 )
@@ -23,7 +21,7 @@ func (s subject) paceArgs(q gate.PaceQuery, now time.Time) []any {
 	return []any{s.id, column.Start(now.Add(-gate.PaceWindow)), q.Actor, q.Key}
 }
 
-func scanPace(rs pgx.Rows, n *gate.Counter) error {
+func scanPace(rs *rows, n *gate.Counter) error {
 	var e gate.PaceEntry
 	err := rs.Scan(&e.Actor, &e.Key, &e.Tier, &e.Label, &e.Outcome, &e.Codes)
 	n.Add(e)

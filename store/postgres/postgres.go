@@ -30,6 +30,7 @@ import (
 
 	"github.com/tenet-memory/tenet"
 	"github.com/tenet-memory/tenet/store"
+	"github.com/tenet-memory/tenet/store/sealing"
 )
 
 var (
@@ -58,6 +59,10 @@ type Options struct {
 	// Partitions, more than 0, splits the tables by the scope's hash into so
 	// many parts when the schema is made. An existing schema stays as it is.
 	Partitions int
+	// Vault, when it is set, holds the data keys of a sealed database: a new one
+	// is made sealed, one that is not sealed is refused. Without it a sealed one
+	// is refused. Every server opens the database with the same vault.
+	Vault store.Vault
 }
 
 // DB is one pool of connections. It is safe for concurrent use.
@@ -67,6 +72,7 @@ type DB struct {
 	timeout time.Duration
 	circuit store.Circuit
 	facts   factCache
+	seal    *sealing.Sealer // nil: the database is not sealed
 }
 
 // Open connects to the database that the DSN names, bringing an older schema
@@ -83,35 +89,40 @@ func Open(ctx context.Context, dsn string, o Options) (*DB, error) {
 	if o.Partitions < 0 || o.Partitions > 1024 {
 		return nil, tenet.Errorf(tenet.Invalid, op, "%d partitions, want 0 to 1024", o.Partitions)
 	}
-	config, err := pgxpool.ParseConfig(dsn)
-	if err != nil {
-		return nil, tenet.Errorf(tenet.Invalid, op, "the DSN does not parse") // the error quotes it, password and all
-	}
-	switch {
-	case o.MaxConns > 0:
-		config.MaxConns = int32(o.MaxConns)
-	case config.MaxConns < 16 && runtime.NumCPU() < 16: // pgxpool's default is the number of processors
-		config.MaxConns = 16
-	}
 	if o.Timeout <= 0 {
 		o.Timeout = 30 * time.Second
 	}
 	ctx, cancel := context.WithTimeout(ctx, o.Timeout)
 	defer cancel()
-	if err := throughProxy(ctx, config.ConnConfig); err != nil {
-		return nil, failure(op, err)
-	}
-	pool, err := pgxpool.NewWithConfig(context.WithoutCancel(ctx), config)
+	pool, err := connect(ctx, dsn, o.MaxConns)
 	if err != nil {
 		return nil, failure(op, err)
 	}
 	db := &DB{pool: pool, timeout: o.Timeout}
 	db.keys.Store(&ring)
-	if err := db.migrate(ctx, o.Partitions); err != nil {
+	if err := db.migrate(ctx, o.Partitions, o.Vault); err != nil {
 		pool.Close()
 		return nil, failure(op, err)
 	}
 	return db, nil
+}
+
+// connect makes a pool of at most so many connections; zero leaves it to the DSN.
+func connect(ctx context.Context, dsn string, most int) (*pgxpool.Pool, error) {
+	config, err := pgxpool.ParseConfig(dsn)
+	if err != nil {
+		return nil, tenet.Errorf(tenet.Invalid, "open", "the DSN does not parse") // the error quotes it, password and all
+	}
+	switch {
+	case most > 0:
+		config.MaxConns = int32(most)
+	case config.MaxConns < 16 && runtime.NumCPU() < 16: // pgxpool's default is the number of processors
+		config.MaxConns = 16
+	}
+	if err := throughProxy(ctx, config.ConnConfig); err != nil {
+		return nil, err
+	}
+	return pgxpool.NewWithConfig(context.WithoutCancel(ctx), config)
 }
 
 // throughProxy finds out whether a pooling proxy stands before the server. Its

@@ -67,16 +67,23 @@ func raw(t testing.TB, dsn string, queries ...string) {
 	}
 }
 
+// template is what a fresh database is made like.
+type template struct {
+	partitions int
+	sealed     bool
+}
+
 var templates struct {
 	sync.Mutex
-	made map[int]string
+	made  map[template]string
+	vault *Vault // of all sealed databases that are made like one
 }
 
 var databases atomic.Int64
 
 // spare databases are empty again, and dirty ones must not be used again.
 var (
-	spare = map[int][]string{}
+	spare = map[template][]string{}
 	dirty sync.Map
 )
 
@@ -89,27 +96,37 @@ const empty = `DO $$ DECLARE t regclass; BEGIN
 // and returns its name. The schema is made once and copied.
 func database(t testing.TB, partitions int) string {
 	t.Helper()
+	return like(t, template{partitions: partitions})
+}
+
+func like(t testing.TB, of template) string {
+	t.Helper()
 	dsn := server(t)
 	templates.Lock()
 	defer templates.Unlock()
-	from := templates.made[partitions]
+	from := templates.made[of]
 	if from == "" {
-		from = fmt.Sprintf("tenet_t%d_template%d", os.Getpid(), partitions)
+		from = fmt.Sprintf("tenet_t%d_template%d_%t", os.Getpid(), of.partitions, of.sealed)
 		raw(t, dsn, "DROP DATABASE IF EXISTS "+from) // of a try that failed
 		raw(t, dsn, "CREATE DATABASE "+from)
-		db, err := Open(ctx, named(t, dsn, from), Options{MasterKey: testKey, Partitions: partitions, MaxConns: 2})
+		o := Options{MasterKey: testKey, Partitions: of.partitions, MaxConns: 2}
+		if of.sealed {
+			templates.vault, _ = vaultIn(t)
+			o.Vault = elsewhere{templates.vault}
+		}
+		db, err := Open(ctx, named(t, dsn, from), o)
 		if err != nil {
 			t.Fatal(err)
 		}
 		db.Close()
 		if templates.made == nil {
-			templates.made = map[int]string{}
+			templates.made = map[template]string{}
 		}
-		templates.made[partitions] = from
+		templates.made[of] = from
 	}
 	var name string
-	if n := len(spare[partitions]); n > 0 {
-		name, spare[partitions] = spare[partitions][n-1], spare[partitions][:n-1]
+	if n := len(spare[of]); n > 0 {
+		name, spare[of] = spare[of][n-1], spare[of][:n-1]
 	} else {
 		name = fmt.Sprintf("tenet_t%d_%d", os.Getpid(), databases.Add(1))
 		raw(t, dsn, "CREATE DATABASE "+name+" TEMPLATE "+from)
@@ -122,7 +139,7 @@ func database(t testing.TB, partitions int) string {
 		raw(t, named(t, dsn, name), empty)
 		templates.Lock()
 		defer templates.Unlock()
-		spare[partitions] = append(spare[partitions], name)
+		spare[of] = append(spare[of], name)
 	})
 	return name
 }
@@ -130,6 +147,10 @@ func database(t testing.TB, partitions int) string {
 func TestMain(m *testing.M) {
 	code := m.Run()
 	names := slices.Collect(maps.Values(templates.made))
+	if v := templates.vault; v != nil {
+		names = append(names, v.pool.Config().ConnConfig.Database)
+		v.Close()
+	}
 	for _, more := range spare {
 		names = append(names, more...)
 	}
@@ -167,6 +188,45 @@ func proxied(t testing.TB) *DB {
 	return open(t, named(t, proxy(t), database(t, 0)))
 }
 
+// elsewhere is a vault as if it were on a server of its own.
+type elsewhere struct{ store.Vault }
+
+// vaultIn makes a vault in a database of its own.
+func vaultIn(t testing.TB) (*Vault, string) {
+	t.Helper()
+	dsn := server(t)
+	name := fmt.Sprintf("tenet_t%d_vault%d", os.Getpid(), databases.Add(1))
+	raw(t, dsn, "DROP DATABASE IF EXISTS "+name, "CREATE DATABASE "+name)
+	v, err := OpenVault(ctx, named(t, dsn, name), true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v, name
+}
+
+// sealedIn opens a fresh sealed database like of, on the server or through a
+// proxy before it.
+func sealedIn(t testing.TB, dsn string, of template) *DB {
+	t.Helper()
+	of.sealed = true
+	name := like(t, of)
+	db, err := Open(ctx, named(t, dsn, name), Options{MasterKey: testKey, MaxConns: 8, Vault: elsewhere{templates.vault}})
+	if err != nil {
+		t.Fatalf("open: %v", err)
+	}
+	t.Cleanup(func() { db.Close() })
+	return db
+}
+
+func sealed(t testing.TB) *DB { t.Helper(); return sealedIn(t, server(t), template{}) }
+
+func sealedSplit4(t testing.TB) *DB {
+	t.Helper()
+	return sealedIn(t, server(t), template{partitions: 4})
+}
+
+func sealedProxied(t testing.TB) *DB { t.Helper(); return sealedIn(t, proxy(t), template{}) }
+
 func contract(t *testing.T, open func(testing.TB) *DB) {
 	storetest.Run(t, storetest.Backend{
 		Ledger:   func(t testing.TB) store.Ledger { return open(t) },
@@ -182,6 +242,25 @@ func TestContract(t *testing.T) { server(t); contract(t, fresh) }
 func TestContractPartitioned(t *testing.T) { server(t); contract(t, split4) }
 
 func TestContractThroughProxy(t *testing.T) { server(t); proxy(t); contract(t, proxied) }
+
+func TestContractSealed(t *testing.T) { server(t); contract(t, sealed) }
+
+func TestContractSealedPartitioned(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a long test")
+	}
+	server(t)
+	contract(t, sealedSplit4)
+}
+
+func TestContractSealedThroughProxy(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a long test")
+	}
+	server(t)
+	proxy(t)
+	contract(t, sealedProxied)
+}
 
 func TestModel(t *testing.T) {
 	server(t)
@@ -208,7 +287,11 @@ func tamper(t testing.TB, l store.Ledger, w storetest.Tampering) {
 	}
 	alter := func(query string, args ...any) {
 		t.Helper()
-		tag, err := db.pool.Exec(ctx, query, args...)
+		s := db.at(w.Scope).of(s.id).statement(query, args)
+		if s.err != nil {
+			t.Fatal(s.err)
+		}
+		tag, err := db.pool.Exec(ctx, query, s.args...)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -274,7 +357,8 @@ func plant(t testing.TB, db *DB, scope int64, id string) {
 		t.Fatal(err)
 	}
 	defer tx.Rollback(ctx)
-	if _, err := tx.Exec(ctx, `CREATE TEMP TABLE planted ON COMMIT DROP AS SELECT * FROM tenet.records WHERE scope = $1 AND id = $2`, pgx.QueryExecModeExec, scope, id); err != nil {
+	s := conn{db: db}.of(scope).statement("", []any{scope, id})
+	if _, err := tx.Exec(ctx, `CREATE TEMP TABLE planted ON COMMIT DROP AS SELECT * FROM tenet.records WHERE scope = $1 AND id = $2`, append([]any{pgx.QueryExecModeExec}, s.args...)...); err != nil {
 		t.Fatal(err)
 	}
 	for _, q := range []string{`UPDATE planted SET id = 'planted', key = 'planted'`, `INSERT INTO tenet.records SELECT * FROM planted`} {

@@ -10,6 +10,7 @@ import (
 	"github.com/tenet-memory/tenet"
 	"github.com/tenet-memory/tenet/store"
 	"github.com/tenet-memory/tenet/store/column"
+	"github.com/tenet-memory/tenet/store/sealing"
 )
 
 // Lease implements store.Queue. Whose turn it is the worker's role sees; what
@@ -36,11 +37,11 @@ func (db *DB) Lease(ctx context.Context, r store.LeaseRequest) (*store.Lease, er
 		}
 		s.fence++
 		if err := c.exec(`UPDATE tenet.sessions SET worker = $1, fence = $2, lease_until = $3 WHERE scope = $4 AND sid = $5`,
-			r.Worker, int64(s.fence), column.Start(r.Until), s.subject.id, s.sid); err != nil {
+			sealing.Plain(r.Worker), int64(s.fence), column.Start(r.Until), s.subject.id, s.sid); err != nil {
 			return err
 		}
 		l := store.Lease{Session: s.Session, Worker: r.Worker, Fence: s.fence, Until: tenet.Micros(r.Until)}
-		if err := c.each(bg, `SELECT candidate, sealed FROM tenet.proposals WHERE scope = $1 AND sid = $2 ORDER BY n`, []any{s.subject.id, s.sid}, func(rs pgx.Rows) error {
+		if err := c.each(bg, `SELECT candidate, sealed FROM tenet.proposals WHERE scope = $1 AND sid = $2 ORDER BY n`, []any{s.subject.id, s.sid}, func(rs *rows) error {
 			var id string
 			var sealed []byte
 			if err := rs.Scan(&id, &sealed); err != nil {
@@ -113,7 +114,7 @@ func (db *DB) Ack(ctx context.Context, l store.Lease, a store.Ack) error {
 			return invalid(op, "the cursor runs backwards or past the end")
 		}
 		for _, id := range a.Done {
-			if err := c.exec(`DELETE FROM tenet.proposals WHERE scope = $1 AND sid = $2 AND candidate = $3`, s.subject.id, s.sid, string(id)); err != nil {
+			if err := c.of(s.subject.id).exec(`DELETE FROM tenet.proposals WHERE scope = $1 AND sid = $2 AND candidate = $3`, s.subject.id, s.sid, string(id)); err != nil {
 				return err
 			}
 		}
@@ -136,7 +137,7 @@ func (db *DB) Ack(ctx context.Context, l store.Lease, a store.Ack) error {
 			attempts = 0
 		}
 		return c.exec(`UPDATE tenet.sessions SET consolidated = $1, due_at = $2, attempts = $3, last_code = $4, worker = '', lease_until = $5 WHERE sid = $6 AND scope = $7`,
-			a.Cursor, due, attempts, string(a.Code), int64(column.NoStart), s.sid, s.subject.id)
+			a.Cursor, due, attempts, sealing.Plain(a.Code), int64(column.NoStart), s.sid, s.subject.id)
 	})
 }
 
@@ -163,7 +164,7 @@ func (db *DB) Sweep(ctx context.Context, now time.Time) (int, error) {
 	for {
 		var found []owned
 		if err := db.worker().each(ctx, `SELECT tenant, scope, sid FROM tenet.sessions WHERE expires_at <= $1 AND expires_at < 9223372036854775807
-			AND (scope, sid) > ($2, $3)`+warmOnly+` ORDER BY scope, sid LIMIT $4`, []any{column.Start(now), after.scope, after.sid, swept}, func(rs pgx.Rows) error {
+			AND (scope, sid) > ($2, $3)`+warmOnly+` ORDER BY scope, sid LIMIT $4`, []any{column.Start(now), after.scope, after.sid, swept}, func(rs *rows) error {
 			var o owned
 			err := rs.Scan(&o.tenant, &o.scope, &o.sid)
 			found = append(found, o)
@@ -188,7 +189,7 @@ func (db *DB) Sweep(ctx context.Context, now time.Time) (int, error) {
 	}
 	var tenants []string
 	if err := db.worker().each(ctx, `SELECT DISTINCT tenant FROM tenet.blobs WHERE expires_at <= $1 AND expires_at < 9223372036854775807`+warmOnly,
-		[]any{column.Start(now)}, func(rs pgx.Rows) error {
+		[]any{column.Start(now)}, func(rs *rows) error {
 			var t string
 			err := rs.Scan(&t)
 			tenants = append(tenants, t)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -12,6 +13,7 @@ import (
 	"github.com/tenet-memory/tenet/gate"
 	"github.com/tenet-memory/tenet/store"
 	"github.com/tenet-memory/tenet/store/column"
+	"github.com/tenet-memory/tenet/store/sealing"
 )
 
 var (
@@ -69,7 +71,7 @@ func (db *DB) Sleeping(ctx context.Context, scope tenet.Scope) ([]tenet.RecordID
 	}
 	var out []tenet.RecordID
 	err = db.at(scope).each(ctx, `SELECT l.record FROM (SELECT DISTINCT ON (record) record, dormant FROM tenet.retention WHERE scope = $1 ORDER BY record, seq DESC) l
-		JOIN tenet.records r ON r.scope = $1 AND r.id = l.record WHERE l.dormant AND r.removed = 0 ORDER BY l.record`, []any{p.id}, func(rs pgx.Rows) error {
+		JOIN tenet.records r ON r.scope = $1 AND r.id = l.record WHERE l.dormant AND r.removed = 0`, []any{p.id}, func(rs *rows) error {
 		var id tenet.RecordID
 		err := rs.Scan(&id)
 		out = append(out, id)
@@ -78,6 +80,7 @@ func (db *DB) Sleeping(ctx context.Context, scope tenet.Scope) ([]tenet.RecordID
 	if err != nil {
 		return nil, failure(op, err)
 	}
+	slices.Sort(out)
 	return out, nil
 }
 
@@ -98,6 +101,7 @@ func (db *DB) Uses(ctx context.Context, scope tenet.Scope, after tenet.RecordID,
 		if err != nil {
 			return err
 		}
+		c = c.of(p.id)
 		var added, n int64
 		if after != "" {
 			if err := c.row(ctx, `SELECT added, n FROM tenet.records WHERE scope = $1 AND id = $2`, []any{p.id, string(after)}, &added, &n); err == pgx.ErrNoRows {
@@ -106,14 +110,14 @@ func (db *DB) Uses(ctx context.Context, scope tenet.Scope, after tenet.RecordID,
 				return err
 			}
 		}
-		rs, err := (subject{scope: scope}).records(ctx, c, `WHERE scope = $1 AND added > 0 AND removed = 0 AND (added, n) > ($2, $3) ORDER BY added, n LIMIT $4`,
+		rs, err := (subject{scope: scope, id: p.id}).records(ctx, c, `WHERE scope = $1 AND added > 0 AND removed = 0 AND (added, n) > ($2, $3) ORDER BY added, n LIMIT $4`,
 			p.id, added, n, most)
 		if err != nil || len(rs) == 0 {
 			return err
 		}
 		of, args := ``, []any{p.id}
 		if limit > 0 {
-			ids := make([]string, len(rs))
+			ids := make(sealing.Texts, len(rs))
 			for i, r := range rs {
 				ids[i] = string(r.ID)
 			}
@@ -125,7 +129,7 @@ func (db *DB) Uses(ctx context.Context, scope tenet.Scope, after tenet.RecordID,
 			out[i].Record = r
 			at[r.ID] = &out[i]
 		}
-		if err := c.each(ctx, `SELECT record, success, at FROM tenet.outcomes WHERE scope = $1`+of+` ORDER BY seq`, args, func(rs pgx.Rows) error {
+		if err := c.each(ctx, `SELECT record, success, at FROM tenet.outcomes WHERE scope = $1`+of+` ORDER BY seq`, args, func(rs *rows) error {
 			var id tenet.RecordID
 			var success bool
 			var when int64
@@ -151,7 +155,7 @@ func (db *DB) Uses(ctx context.Context, scope tenet.Scope, after tenet.RecordID,
 			return err
 		}
 		return c.each(ctx, `SELECT DISTINCT ON (record) record, dormant, pinned, low_since, served_at FROM tenet.retention
-			WHERE scope = $1`+of+` ORDER BY record, seq DESC`, args, func(rs pgx.Rows) error {
+			WHERE scope = $1`+of+` ORDER BY record, seq DESC`, args, func(rs *rows) error {
 			var id tenet.RecordID
 			var dormant, pinned bool
 			var low, served int64
@@ -182,7 +186,7 @@ func (db *DB) Unswept(ctx context.Context, since time.Time, limit int) ([]tenet.
 	}
 	var found []owned
 	if err := db.worker().each(ctx, `SELECT tenant, scope FROM tenet.heads WHERE swept_at < $1 AND text > 0 ORDER BY swept_at, scope LIMIT $2`,
-		[]any{column.Start(since), limit}, func(rs pgx.Rows) error {
+		[]any{column.Start(since), limit}, func(rs *rows) error {
 			var o owned
 			err := rs.Scan(&o.tenant, &o.scope)
 			found = append(found, o)
@@ -211,7 +215,7 @@ func (db *DB) Swept(ctx context.Context, scope tenet.Scope, at time.Time) error 
 	}
 	return db.write(ctx, op, scope.Tenant(), func(c conn) error {
 		return c.exec(`UPDATE tenet.heads SET swept_at = $1 WHERE scope = (SELECT scope FROM tenet.subjects WHERE tenant = $2 AND kind = $3 AND external_id = $4)`,
-			column.Start(at), scope.Tenant(), int64(scope.Subject().Kind()), scope.Subject().ID())
+			append([]any{column.Start(at)}, db.names(scope)...)...)
 	})
 }
 
@@ -223,7 +227,7 @@ func (db *DB) Served(ctx context.Context, scope tenet.Scope, since time.Time) (m
 		return nil, err
 	}
 	out := map[tenet.RecordID]time.Time{}
-	err = db.at(scope).each(ctx, `SELECT at, body FROM tenet.receipts WHERE scope = $1 AND at >= $2 ORDER BY at`, []any{s.id, column.Start(since)}, func(rs pgx.Rows) error {
+	err = db.at(scope).each(ctx, `SELECT at, body FROM tenet.receipts WHERE scope = $1 AND at >= $2 ORDER BY at`, []any{s.id, column.Start(since)}, func(rs *rows) error {
 		var at int64
 		var body []byte
 		if err := rs.Scan(&at, &body); err != nil {
@@ -243,7 +247,7 @@ func (db *DB) Served(ctx context.Context, scope tenet.Scope, since time.Time) (m
 
 // retained gathers for verify what entries said about retention.
 func (v *verifier) retained() error {
-	if err := v.c.each(v.ctx, `SELECT seq, record, success, at FROM tenet.outcomes WHERE scope = $1 ORDER BY seq, record`, []any{v.id}, func(rs pgx.Rows) error {
+	if err := v.c.each(v.ctx, `SELECT seq, record, success, at FROM tenet.outcomes WHERE scope = $1 ORDER BY seq, record`, []any{v.id}, func(rs *rows) error {
 		var seq, at int64
 		var id tenet.RecordID
 		var success bool
@@ -263,7 +267,7 @@ func (v *verifier) retained() error {
 	}); err != nil {
 		return err
 	}
-	return v.c.each(v.ctx, `SELECT seq, record, dormant, pinned, low_since, served_at FROM tenet.retention WHERE scope = $1 ORDER BY seq, record`, []any{v.id}, func(rs pgx.Rows) error {
+	return v.c.each(v.ctx, `SELECT seq, record, dormant, pinned, low_since, served_at FROM tenet.retention WHERE scope = $1 ORDER BY seq, record`, []any{v.id}, func(rs *rows) error {
 		var seq, low, served int64
 		var r gate.Rest
 		if err := rs.Scan(&seq, &r.Record, &r.Dormant, &r.Pinned, &low, &served); err != nil {

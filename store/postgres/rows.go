@@ -12,6 +12,7 @@ import (
 	"github.com/tenet-memory/tenet/gate"
 	"github.com/tenet-memory/tenet/store"
 	"github.com/tenet-memory/tenet/store/column"
+	"github.com/tenet-memory/tenet/store/sealing"
 )
 
 // writing is one decision on its way into rows, gathering their digests.
@@ -97,7 +98,7 @@ func (w *writing) close(c gate.Close) error {
 		removed = CASE WHEN tier <> 1 AND removed = 0 THEN $5::bigint ELSE removed END
 		WHERE scope = $6 AND id = $7 AND sys_to = 9223372036854775807
 		RETURNING CASE WHEN removed IN (0, $5::bigint) THEN tier ELSE 0 END`,
-		[]any{column.Start(w.at), string(c.Reason), string(c.By), int64(w.seq), int64(w.pos), w.id, string(c.Record)}, &tier)
+		[]any{column.Start(w.at), sealing.Plain(c.Reason), string(c.By), int64(w.seq), int64(w.pos), w.id, string(c.Record)}, &tier)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return w.missing(c.Record, "the record is closed already")
 	}
@@ -141,7 +142,7 @@ func (w *writing) insert(r tenet.Record) error {
 			supersedes, superseded_by, fragment_of, elevates, closed, multi, safety, expires_at, expired, signature,
 			size, digest, seq, closed_seq, expired_seq, added, removed)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, 9223372036854775807, $18, '', $19, $20, '', $21, $22, $23, $24, $25, $26, $27, $28, 0, 0, $29, 0)`,
-		w.id, string(r.ID), int64(r.Tier), r.Key, []byte(r.Value), r.Text, int64(r.Label), column.EncodeOrigins(r.Origins, w.scope.Key()), int64(r.Seen),
+		w.id, string(r.ID), int64(r.Tier), r.Key, sealing.Content(r.Value), r.Text, int64(r.Label), sealing.Content(column.EncodeOrigins(r.Origins, w.scope.Key())), int64(r.Seen),
 		string(r.Session), string(r.Message), r.ToolCall, r.Speaker, r.Position, column.Start(r.Valid.From), column.End(r.Valid.To), column.Start(w.at),
 		string(r.Supersedes), string(r.FragmentOf), string(r.Elevates), r.Multi, r.Safety, column.End(r.ExpiresAt), r.Expired, r.Signature,
 		int64(r.RenderedSize()), digest, int64(w.seq), int64(added)); err != nil {
@@ -183,7 +184,7 @@ func (w *writing) agree(a gate.Agreement) error {
 	}
 	if grown := column.Union(known, agreed, a.Origins); len(grown) > len(agreed) {
 		if err := w.c.exec(`UPDATE tenet.records SET agreed = $1, seen = seen + 1 WHERE scope = $2 AND id = $3`,
-			column.EncodeOrigins(grown, own), w.id, string(a.Record)); err != nil {
+			sealing.Content(column.EncodeOrigins(grown, own)), w.id, string(a.Record)); err != nil {
 			return err
 		}
 	}
@@ -196,7 +197,7 @@ func (w *writing) agree(a gate.Agreement) error {
 		return err
 	}
 	return w.c.exec(`INSERT INTO tenet.corroborations (scope, seq, record, origins) VALUES ($1, $2, $3, $4)`,
-		w.id, int64(w.seq), string(a.Record), column.EncodeOrigins(a.Origins, own))
+		w.id, int64(w.seq), string(a.Record), sealing.Content(column.EncodeOrigins(a.Origins, own)))
 }
 
 // hold seals a refused candidate: whole while it may still be released,
@@ -212,7 +213,7 @@ func (w *writing) hold(p gate.Plan) error {
 		}
 	}
 	return w.c.exec(`INSERT INTO tenet.held (scope, seq, state, settled_seq, expires_at, sealed) VALUES ($1, $2, $3, 0, $4, $5)`,
-		w.id, int64(w.seq), string(p.Hold.State), column.End(p.Hold.ExpiresAt), w.seal(c, w.aboutHeld(int64(w.seq), p.Ref, column.End(p.Hold.ExpiresAt))))
+		w.id, int64(w.seq), sealing.Plain(p.Hold.State), column.End(p.Hold.ExpiresAt), w.seal(c, w.aboutHeld(int64(w.seq), p.Ref, column.End(p.Hold.ExpiresAt))))
 }
 
 func (w *writing) settle(s gate.Settlement) error {
@@ -231,7 +232,7 @@ func (w *writing) settle(s gate.Settlement) error {
 	}
 	// What ran out goes at once; what was decided stays for review until then.
 	return w.c.exec(`UPDATE tenet.held SET state = $1, settled_seq = $2, sealed = CASE WHEN $1::text = 'expired' THEN NULL ELSE sealed END
-		WHERE scope = $3 AND seq = $4`, string(s.State), int64(w.seq), w.id, seq)
+		WHERE scope = $3 AND seq = $4`, sealing.Plain(s.State), int64(w.seq), w.id, seq)
 }
 
 func (w *writing) stage(s gate.Staged) error {

@@ -47,13 +47,17 @@ func (db *DB) run(ctx context.Context, c conn, op string, scope tenet.Scope, id 
 	r := &run{subject: subject{scope: scope}, id: id}
 	var wrapped []byte
 	var ended int64
-	args := []any{scope.Tenant(), int64(scope.Subject().Kind()), scope.Subject().ID(), string(id)}
+	c, err := db.bound(ctx, c, op, scope)
+	if err != nil {
+		return nil, err
+	}
+	args := append(db.names(scope), string(id))
 	if c.tx != nil && c.tx.writes {
 		if err := c.exec(lockRun, args...); err != nil {
 			return nil, err
 		}
 	}
-	err := c.row(ctx, selectRun, args, &r.subject.id, &wrapped, &r.sid, &ended, &r.holder, &r.fence, &r.until, &r.last)
+	err = c.row(ctx, selectRun, args, &r.subject.id, &wrapped, &r.sid, &ended, &r.holder, &r.fence, &r.until, &r.last)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return nil, absent(op, "session")
 	}
@@ -167,11 +171,15 @@ func (db *DB) Checkpoints(ctx context.Context, scope tenet.Scope, id tenet.Sessi
 	var out []tenet.Checkpoint
 	r := subject{scope: scope}
 	found := false
-	err := db.at(scope).each(ctx, `SELECT s.scope, s.data_key, n.sid, coalesce(k.version, 0), coalesce(k.step, 0), coalesce(k.position, 0), coalesce(k.at, 0), k.sealed
+	c, err := db.bound(ctx, db.at(scope), op, scope)
+	if err != nil {
+		return nil, err
+	}
+	err = c.each(ctx, `SELECT s.scope, s.data_key, n.sid, coalesce(k.version, 0), coalesce(k.step, 0), coalesce(k.position, 0), coalesce(k.at, 0), k.sealed
 		FROM tenet.subjects s JOIN tenet.session_names n ON n.scope = s.scope AND n.external_id = $4 JOIN tenet.sessions x ON x.scope = n.scope AND x.sid = n.sid
 		LEFT JOIN LATERAL (SELECT * FROM tenet.checkpoints c WHERE c.scope = n.scope AND c.sid = n.sid AND c.version < $5 ORDER BY c.version DESC LIMIT $6) k ON true
 		WHERE s.tenant = $1 AND s.kind = $2 AND s.external_id = $3 ORDER BY k.version DESC`,
-		[]any{scope.Tenant(), int64(scope.Subject().Kind()), scope.Subject().ID(), string(id), below, limit}, func(rs pgx.Rows) error {
+		append(db.names(scope), string(id), below, limit), func(rs *rows) error {
 			k := tenet.Checkpoint{Session: id}
 			var at, sid int64
 			var wrapped, sealed []byte

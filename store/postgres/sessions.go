@@ -12,6 +12,7 @@ import (
 	"github.com/tenet-memory/tenet"
 	"github.com/tenet-memory/tenet/store"
 	"github.com/tenet-memory/tenet/store/column"
+	"github.com/tenet-memory/tenet/store/sealing"
 )
 
 const sessionColumns = `x.sid, x.reads, x.ttl, x.retain_none, x.created_at, x.ended_at, x.last_at, x.length, x.consolidated, x.due_at,
@@ -41,11 +42,15 @@ func (db *DB) session(ctx context.Context, c conn, op string, scope tenet.Scope,
 	out := &session{subject: subject{scope: scope}, Session: tenet.Session{ID: id, Scope: scope}}
 	var reads, wrapped []byte
 	var ttl, created, ended, last, due int64
-	err := c.row(ctx, `SELECT s.scope, s.data_key, `+sessionColumns+`
+	c, err := db.bound(ctx, c, op, scope)
+	if err != nil {
+		return nil, err
+	}
+	err = c.row(ctx, `SELECT s.scope, s.data_key, `+sessionColumns+`
 		FROM tenet.subjects s JOIN tenet.session_names n ON n.scope = s.scope AND n.external_id = $4
 		JOIN tenet.sessions x ON x.scope = n.scope AND x.sid = n.sid
 		WHERE s.tenant = $1 AND s.kind = $2 AND s.external_id = $3`+c.locking("x")+c.staying("s"),
-		[]any{scope.Tenant(), int64(scope.Subject().Kind()), scope.Subject().ID(), string(id)}, &out.subject.id, &wrapped,
+		append(db.names(scope), string(id)), &out.subject.id, &wrapped,
 		&out.sid, &reads, &ttl, &out.RetainNone, &created, &ended, &last, &out.Length, &out.Consolidated, &due,
 		&out.Attempts, &out.LastCode, &out.worker, &out.fence, &out.until)
 	if errors.Is(err, pgx.ErrNoRows) {
@@ -158,7 +163,7 @@ func expiry(last time.Time, ttl time.Duration) int64 {
 
 const messageColumns = `seq, id, role, channel, speaker, text, said_at, client_id, tool_calls, tool_call_id, retain_none, label, recorded_by, recorded_at`
 
-func (s subject) message(rs pgx.Rows, id tenet.SessionID, also ...any) (tenet.Message, error) {
+func (s subject) message(rs *rows, id tenet.SessionID, also ...any) (tenet.Message, error) {
 	m := tenet.Message{Session: id}
 	var said, recorded int64
 	var calls []byte
@@ -237,7 +242,7 @@ func (s *session) kept(c conn, m tenet.Message) (*tenet.Message, error) {
 		return nil, nil
 	}
 	var k *tenet.Message
-	err := c.each(bg, `SELECT `+messageColumns+` FROM tenet.messages WHERE scope = $1 AND sid = $2 AND client_id = $3 AND client_id <> ''`, []any{s.subject.id, s.sid, m.ClientID}, func(rs pgx.Rows) error {
+	err := c.of(s.subject.id).each(bg, `SELECT `+messageColumns+` FROM tenet.messages WHERE scope = $1 AND sid = $2 AND client_id = $3 AND client_id <> ''`, []any{s.subject.id, s.sid, m.ClientID}, func(rs *rows) error {
 		found, err := s.message(rs, s.ID)
 		k = &found
 		return err
@@ -254,8 +259,8 @@ func (s *session) kept(c conn, m tenet.Message) (*tenet.Message, error) {
 func (s *session) insert(c conn, m tenet.Message) error {
 	var calls column.Encoder
 	column.EncodeStrings(&calls, m.ToolCalls)
-	return c.claim(conflict("append", "the message id is taken"), `INSERT INTO tenet.messages (scope, sid, `+messageColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)`,
-		s.subject.id, s.sid, m.Seq, string(m.ID), int64(m.Role), string(m.Channel), m.Speaker, m.Text, column.Start(m.SaidAt), m.ClientID, calls.B,
+	return c.of(s.subject.id).claim(conflict("append", "the message id is taken"), `INSERT INTO tenet.messages (scope, sid, `+messageColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)`,
+		s.subject.id, s.sid, m.Seq, string(m.ID), int64(m.Role), string(m.Channel), m.Speaker, m.Text, column.Start(m.SaidAt), m.ClientID, sealing.Content(calls.B),
 		m.ToolCallID, m.RetainNone, int64(m.Label), m.RecordedBy, column.Start(m.RecordedAt))
 }
 
@@ -276,7 +281,7 @@ func (db *DB) Messages(ctx context.Context, scope tenet.Scope, id tenet.SessionI
 			after = max(0, s.Length+after)
 		}
 		return c.each(ctx, `SELECT `+messageColumns+` FROM tenet.messages WHERE scope = $1 AND sid = $2 AND seq > $3 ORDER BY seq LIMIT $4`,
-			[]any{s.subject.id, s.sid, after, limit}, func(rs pgx.Rows) error {
+			[]any{s.subject.id, s.sid, after, limit}, func(rs *rows) error {
 				m, err := s.message(rs, id)
 				out = append(out, m)
 				return err
@@ -297,9 +302,9 @@ func (db *DB) Cited(ctx context.Context, scope tenet.Scope, ids []tenet.MessageI
 	}
 	var out []tenet.Message
 	for _, id := range ids {
-		err := db.at(scope).each(ctx, `SELECT m.seq, m.id, m.role, m.channel, m.speaker, m.text, m.said_at, m.client_id, m.tool_calls, m.tool_call_id,
+		err := db.at(scope).of(s.id).each(ctx, `SELECT m.seq, m.id, m.role, m.channel, m.speaker, m.text, m.said_at, m.client_id, m.tool_calls, m.tool_call_id,
 				m.retain_none, m.label, m.recorded_by, m.recorded_at, n.external_id
-			FROM tenet.messages m JOIN tenet.session_names n ON n.scope = m.scope AND n.sid = m.sid WHERE m.scope = $1 AND m.id = $2`, []any{s.id, string(id)}, func(rs pgx.Rows) error {
+			FROM tenet.messages m JOIN tenet.session_names n ON n.scope = m.scope AND n.sid = m.sid WHERE m.scope = $1 AND m.id = $2`, []any{s.id, string(id)}, func(rs *rows) error {
 			var session tenet.SessionID
 			m, err := s.message(rs, "", &session)
 			m.Session = session
@@ -332,7 +337,7 @@ func (db *DB) Propose(ctx context.Context, scope tenet.Scope, id tenet.SessionID
 		}
 		content := store.ContentDigest(s.key, p)
 		var old []byte
-		err = c.row(bg, `SELECT content FROM tenet.proposals WHERE scope = $1 AND sid = $2 AND candidate = $3`, []any{s.subject.id, s.sid, string(p.ID)}, &old)
+		err = c.of(s.subject.id).row(bg, `SELECT content FROM tenet.proposals WHERE scope = $1 AND sid = $2 AND candidate = $3`, []any{s.subject.id, s.sid, string(p.ID)}, &old)
 		switch {
 		case err == nil && bytes.Equal(old, content):
 			return nil
@@ -344,7 +349,7 @@ func (db *DB) Propose(ctx context.Context, scope tenet.Scope, id tenet.SessionID
 		if err := db.visitor(c, s.subject, p.ProposedBy); err != nil {
 			return err
 		}
-		if err := c.exec(`INSERT INTO tenet.proposals (scope, sid, candidate, content, sealed) VALUES ($1, $2, $3, $4, $5)`,
+		if err := c.of(s.subject.id).exec(`INSERT INTO tenet.proposals (scope, sid, candidate, content, sealed) VALUES ($1, $2, $3, $4, $5)`,
 			s.subject.id, s.sid, string(p.ID), content, s.seal(p, s.about("proposal", s.sid, string(p.ID)))); err != nil {
 			return err
 		}
@@ -358,13 +363,13 @@ func (db *DB) Propose(ctx context.Context, scope tenet.Scope, id tenet.SessionID
 // Serve implements store.Sessions.
 func (db *DB) Serve(ctx context.Context, scope tenet.Scope, r tenet.Receipt) error {
 	const op = "serve"
-	body := column.EncodeReceipt(r)
+	body := sealing.Content(column.EncodeReceipt(r))
 	return db.write(ctx, op, scope.Tenant(), func(c conn) error {
 		s, err := db.session(bg, c, op, scope, r.Session)
 		if err != nil {
 			return err
 		}
-		if err := c.exec(`INSERT INTO tenet.receipts (scope, sid, at, body) VALUES ($1, $2, $3, $4)`, s.subject.id, s.sid, column.Start(r.At), body); err != nil || s.EndedAt.IsZero() {
+		if err := c.of(s.subject.id).exec(`INSERT INTO tenet.receipts (scope, sid, at, body) VALUES ($1, $2, $3, $4)`, s.subject.id, s.sid, column.Start(r.At), body); err != nil || s.EndedAt.IsZero() {
 			return err
 		}
 		// The log may be gone already: what is served late goes with the next sweep.
@@ -380,7 +385,7 @@ func (db *DB) Receipts(ctx context.Context, scope tenet.Scope, id tenet.SessionI
 		return nil, failure(op, err)
 	}
 	var out []tenet.Receipt
-	err = db.at(scope).each(ctx, `SELECT at, body FROM tenet.receipts WHERE scope = $1 AND sid = $2 ORDER BY n`, []any{s.subject.id, s.sid}, func(rs pgx.Rows) error {
+	err = db.at(scope).each(ctx, `SELECT at, body FROM tenet.receipts WHERE scope = $1 AND sid = $2 ORDER BY n`, []any{s.subject.id, s.sid}, func(rs *rows) error {
 		var at int64
 		var body []byte
 		if err := rs.Scan(&at, &body); err != nil {

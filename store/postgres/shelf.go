@@ -2,13 +2,14 @@ package postgres
 
 import (
 	"context"
+	"slices"
+	"strings"
 	"time"
-
-	"github.com/jackc/pgx/v5"
 
 	"github.com/tenet-memory/tenet"
 	"github.com/tenet-memory/tenet/store"
 	"github.com/tenet-memory/tenet/store/column"
+	"github.com/tenet-memory/tenet/store/sealing"
 )
 
 var _ store.Shelf = (*DB)(nil)
@@ -34,12 +35,12 @@ func (db *DB) PutAll(ctx context.Context, scope tenet.Scope, thread string, bs [
 				return invalid(op, "no id")
 			}
 			if b.Replace {
-				if err := c.exec(`DELETE FROM tenet.blobs WHERE scope = $1 AND tid = $2 AND id = $3`, s.id, tid, b.ID); err != nil {
+				if err := c.of(s.id).exec(`DELETE FROM tenet.blobs WHERE scope = $1 AND tid = $2 AND id = $3`, s.id, tid, b.ID); err != nil {
 					return err
 				}
 			}
 			there := 0
-			if err := c.row(bg, `SELECT count(*) FROM tenet.blobs WHERE scope = $1 AND tid = $2 AND id = $3`, []any{s.id, tid, b.ID}, &there); err != nil {
+			if err := c.of(s.id).row(bg, `SELECT count(*) FROM tenet.blobs WHERE scope = $1 AND tid = $2 AND id = $3`, []any{s.id, tid, b.ID}, &there); err != nil {
 				return err
 			}
 			if there > 0 {
@@ -59,13 +60,19 @@ func (db *DB) Find(ctx context.Context, scope tenet.Scope, now time.Time, thread
 	if limit < 0 {
 		return nil, invalid(op, "a negative limit")
 	}
-	return db.versions(ctx, op, scope, thread,
-		`AND id >= $3 AND starts_with(id, $3) AND ($4 = '' OR id < $4) AND expires_at > $5 ORDER BY id DESC LIMIT $6`, prefix, below, column.Start(now), limit)
+	bs, err := db.versions(ctx, op, scope, thread,
+		`AND id >= $3 AND starts_with(id, $3) AND ($4 = '' OR id < $4) AND expires_at > $5 ORDER BY id DESC LIMIT $6`, db.seal.Compared(prefix), db.seal.Compared(below), column.Start(now), db.seal.Most(limit))
+	if err != nil || db.seal == nil {
+		return bs, err
+	}
+	bs = slices.DeleteFunc(bs, func(b tenet.Blob) bool { return !strings.HasPrefix(b.ID, prefix) || below != "" && b.ID >= below })
+	slices.SortFunc(bs, func(a, b tenet.Blob) int { return strings.Compare(b.ID, a.ID) })
+	return bs[:min(limit, len(bs))], nil
 }
 
 // Named implements store.Shelf.
 func (db *DB) Named(ctx context.Context, scope tenet.Scope, thread string, ids []string) ([]tenet.Blob, error) {
-	return db.versions(ctx, "named", scope, thread, `AND id = ANY($3)`, ids)
+	return db.versions(ctx, "named", scope, thread, `AND id = ANY($3)`, sealing.Texts(ids))
 }
 
 // Remove implements store.Shelf.
@@ -85,7 +92,7 @@ func (db *DB) Remove(ctx context.Context, scope tenet.Scope, thread string, ids 
 		if err := s.warm(c, op); err != nil {
 			return err
 		}
-		if n, err = c.affect(`DELETE FROM tenet.blobs WHERE scope = $1 AND tid = $2 AND id = ANY($3)`, s.id, tid, ids); err != nil {
+		if n, err = c.of(s.id).affect(`DELETE FROM tenet.blobs WHERE scope = $1 AND tid = $2 AND id = ANY($3)`, s.id, tid, sealing.Texts(ids)); err != nil {
 			return err
 		}
 		return c.exec(`DELETE FROM tenet.thread_names t WHERE t.scope = $1 AND t.tid = $2
@@ -110,7 +117,7 @@ func (db *DB) Threads(ctx context.Context, scope tenet.Scope, now time.Time, pre
 		return c.each(ctx, `SELECT t.external_id, b.created_at FROM tenet.thread_names t, LATERAL (SELECT created_at FROM tenet.blobs
 			WHERE scope = $1 AND tid = t.tid AND expires_at > $2 ORDER BY n DESC LIMIT 1) b
 			WHERE t.scope = $1 AND t.external_id >= $3 AND t.external_id > $4 AND starts_with(t.external_id, $3)
-			ORDER BY t.external_id LIMIT $5`, []any{s.id, column.Start(now), prefix, after, limit}, func(rs pgx.Rows) error {
+			ORDER BY t.external_id LIMIT $5`, []any{s.id, column.Start(now), db.seal.Compared(prefix), db.seal.Compared(after), db.seal.Most(limit)}, func(rs *rows) error {
 			var t tenet.Thread
 			var at int64
 			err := rs.Scan(&t.Name, &at)
@@ -121,6 +128,9 @@ func (db *DB) Threads(ctx context.Context, scope tenet.Scope, now time.Time, pre
 	})
 	if err != nil {
 		return nil, failure(op, err)
+	}
+	if db.seal != nil {
+		out = sealing.Page(out, func(t tenet.Thread) string { return t.Name }, prefix, after, limit)
 	}
 	return out, nil
 }

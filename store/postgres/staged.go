@@ -9,6 +9,7 @@ import (
 	"github.com/tenet-memory/tenet"
 	"github.com/tenet-memory/tenet/store"
 	"github.com/tenet-memory/tenet/store/column"
+	"github.com/tenet-memory/tenet/store/sealing"
 )
 
 // sealStaged seals a staged candidate with the messages that it cites behind
@@ -62,7 +63,7 @@ func (db *DB) StagedCited(ctx context.Context, scope tenet.Scope, session tenet.
 		if err != nil || sid == 0 {
 			return err
 		}
-		return c.each(ctx, `SELECT candidate, sealed FROM tenet.staged WHERE scope = $1 AND sid = $2 ORDER BY n`, []any{s.id, sid}, func(rs pgx.Rows) error {
+		return c.each(ctx, `SELECT candidate, sealed FROM tenet.staged WHERE scope = $1 AND sid = $2 ORDER BY n`, []any{s.id, sid}, func(rs *rows) error {
 			var id string
 			var sealed []byte
 			if err := rs.Scan(&id, &sealed); err != nil {
@@ -95,7 +96,7 @@ func (db *DB) Unjudged(ctx context.Context, limit int) ([]store.SessionRef, erro
 		scope, sid int64
 	}
 	var found []owned
-	if err := db.worker().each(ctx, `SELECT DISTINCT tenant, scope, sid FROM tenet.staged ORDER BY tenant, scope, sid LIMIT $1`, []any{limit}, func(rs pgx.Rows) error {
+	if err := db.worker().each(ctx, `SELECT DISTINCT tenant, scope, sid FROM tenet.staged ORDER BY tenant, scope, sid LIMIT $1`, []any{limit}, func(rs *rows) error {
 		var o owned
 		err := rs.Scan(&o.tenant, &o.scope, &o.sid)
 		found = append(found, o)
@@ -121,7 +122,7 @@ func (db *DB) Unjudged(ctx context.Context, limit int) ([]store.SessionRef, erro
 func (db *DB) sessionOf(ctx context.Context, c conn, tenant string, scope, sid int64) (of tenet.Scope, id tenet.SessionID, err error) {
 	var subject string
 	var kind int64
-	if err = c.row(ctx, `SELECT s.kind, s.external_id, n.external_id FROM tenet.session_names n JOIN tenet.subjects s ON s.scope = n.scope
+	if err = c.row(ctx, `SELECT s.kind, `+sealing.NameOf("s")+`, n.external_id FROM tenet.session_names n JOIN tenet.subjects s ON s.scope = n.scope
 		WHERE n.scope = $1 AND n.sid = $2`, []any{scope, sid}, &kind, &subject, &id); err != nil {
 		return of, id, err
 	}

@@ -33,7 +33,7 @@ func (db *DB) find(ctx context.Context, c conn, op string, scope tenet.Scope) (s
 	}
 	var wrapped []byte
 	var gone int64
-	err := c.row(ctx, selectSubject+c.staying(""), []any{scope.Tenant(), int64(scope.Subject().Kind()), scope.Subject().ID()}, &s.id, &wrapped, &gone)
+	err := c.row(ctx, selectSubject+c.staying(""), db.names(scope), &s.id, &wrapped, &gone)
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
 		return s, nil
@@ -59,9 +59,13 @@ func (db *DB) enter(c conn, op string, scope tenet.Scope) (subject, error) {
 		return s, err
 	}
 	id, key := store.Surrogate(), store.NewDataKey()
-	n, err := c.affect(`INSERT INTO tenet.subjects (scope, tenant, kind, external_id, data_key, erased_at) VALUES ($1, $2, $3, $4, $5, $6)
-		ON CONFLICT (tenant, kind, external_id) DO NOTHING`,
-		id, scope.Tenant(), int64(scope.Subject().Kind()), scope.Subject().ID(), db.master().Wrap(id, key), column.Micros(gone))
+	wrapped := db.master().Wrap(id, key)
+	row := wrapped
+	if db.seal != nil {
+		row = []byte{}
+	}
+	n, err := c.affect(`INSERT INTO tenet.subjects (tenant, kind, external_id, scope, data_key, erased_at) VALUES ($1, $2, $3, $4, $5, $6)
+		ON CONFLICT (tenant, kind, external_id) DO NOTHING`, append(db.names(scope), id, row, column.Micros(gone))...)
 	if err != nil {
 		return s, err
 	}
@@ -69,7 +73,27 @@ func (db *DB) enter(c conn, op string, scope tenet.Scope) (subject, error) {
 		return db.find(bg, c, op, scope)
 	}
 	s.id, s.key, s.gone = id, key, gone
+	if db.seal != nil { // others see the row when its key is durable, and who lost the race for the name leaves none
+		if err := db.seal.Keep(bg, id, key, wrapped); err != nil {
+			return s, err
+		}
+		if err := c.of(id).exec(`UPDATE tenet.subjects SET name = $1 WHERE scope = $2`, scope.Subject().ID(), id); err != nil {
+			return s, err
+		}
+	}
 	return s, c.exec(`INSERT INTO tenet.heads (scope, base, text, reset) VALUES ($1, $2, $2, $2)`, s.id, base)
+}
+
+// names are the arguments that find a scope's row in subjects.
+func (db *DB) names(scope tenet.Scope) []any { return db.seal.Names(db.master(), scope) }
+
+// bound is c for a statement that finds a scope and texts of it at once.
+func (db *DB) bound(ctx context.Context, c conn, op string, scope tenet.Scope) (conn, error) {
+	if db.seal == nil {
+		return c, nil
+	}
+	s, err := db.find(ctx, c, op, scope)
+	return c.of(s.id), err
 }
 
 // scopeOf makes the scope back from its row.
@@ -90,7 +114,7 @@ func scopeOf(tenant string, kind int64, id string) (tenet.Scope, error) {
 
 // session finds the surrogate of a session's name, 0 when it has none.
 func (s subject) session(ctx context.Context, c conn, id tenet.SessionID) (sid int64, err error) {
-	err = c.row(ctx, `SELECT sid FROM tenet.session_names WHERE scope = $1 AND external_id = $2`, []any{s.id, string(id)}, &sid)
+	err = c.of(s.id).row(ctx, `SELECT sid FROM tenet.session_names WHERE scope = $1 AND external_id = $2`, []any{s.id, string(id)}, &sid)
 	if errors.Is(err, pgx.ErrNoRows) {
 		err = nil
 	}
@@ -103,7 +127,7 @@ func (s subject) nameSession(c conn, id tenet.SessionID) (int64, error) {
 	if err != nil || sid != 0 {
 		return sid, err
 	}
-	err = c.exec(`INSERT INTO tenet.session_names (sid, scope, external_id) VALUES ($1, $2, $3) ON CONFLICT (scope, external_id) DO NOTHING`,
+	err = c.of(s.id).exec(`INSERT INTO tenet.session_names (sid, scope, external_id) VALUES ($1, $2, $3) ON CONFLICT (scope, external_id) DO NOTHING`,
 		store.Surrogate(), s.id, string(id))
 	if err != nil {
 		return 0, err

@@ -16,7 +16,7 @@ import (
 // thread finds the surrogate of a thread's name, 0 when it has none, and holds
 // it in a transaction that writes.
 func (s subject) thread(ctx context.Context, c conn, name string) (tid int64, err error) {
-	err = c.row(ctx, `SELECT t.tid FROM tenet.thread_names t WHERE t.scope = $1 AND t.external_id = $2`+c.locking("t"), []any{s.id, name}, &tid)
+	err = c.of(s.id).row(ctx, `SELECT t.tid FROM tenet.thread_names t WHERE t.scope = $1 AND t.external_id = $2`+c.locking("t"), []any{s.id, name}, &tid)
 	if errors.Is(err, pgx.ErrNoRows) {
 		err = nil
 	}
@@ -30,7 +30,7 @@ func (s subject) named(c conn, name string) (tid int64, err error) {
 		if tid, err = s.thread(bg, c, name); tid != 0 || err != nil {
 			return tid, err
 		}
-		if err := c.exec(`INSERT INTO tenet.thread_names (tid, scope, external_id) VALUES ($1, $2, $3) ON CONFLICT (scope, external_id) DO NOTHING`,
+		if err := c.of(s.id).exec(`INSERT INTO tenet.thread_names (tid, scope, external_id) VALUES ($1, $2, $3) ON CONFLICT (scope, external_id) DO NOTHING`,
 			store.Surrogate(), s.id, name); err != nil {
 			return 0, err
 		}
@@ -39,14 +39,14 @@ func (s subject) named(c conn, name string) (tid int64, err error) {
 
 // shelve seals and inserts a version.
 func (s subject) shelve(c conn, tid int64, b tenet.Blob) error {
-	return c.exec(`INSERT INTO tenet.blobs (scope, tid, `+blobColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`, s.id, tid, b.ID, b.Parent,
+	return c.of(s.id).exec(`INSERT INTO tenet.blobs (scope, tid, `+blobColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`, s.id, tid, b.ID, b.Parent,
 		s.key.Seal(b.Data, s.about("blob", tid, b.ID)), s.key.Seal(b.Meta, s.about("meta", tid, b.ID)), column.Start(b.CreatedAt), column.End(b.ExpiresAt))
 }
 
 const blobColumns = `id, parent, data, meta, created_at, expires_at`
 
 // blob opens a version's row.
-func (s subject) blob(rs pgx.Rows, tid int64, thread string) (tenet.Blob, error) {
+func (s subject) blob(rs *rows, tid int64, thread string) (tenet.Blob, error) {
 	b := tenet.Blob{Thread: thread}
 	var data, meta []byte
 	var created, expires int64
@@ -78,7 +78,7 @@ func (db *DB) Put(ctx context.Context, scope tenet.Scope, b tenet.Blob, strict b
 			return err
 		}
 		var old *tenet.Blob
-		if err := c.each(bg, `SELECT `+blobColumns+` FROM tenet.blobs WHERE scope = $1 AND tid = $2 AND id = $3`, []any{s.id, tid, b.ID}, func(rs pgx.Rows) error {
+		if err := c.of(s.id).each(bg, `SELECT `+blobColumns+` FROM tenet.blobs WHERE scope = $1 AND tid = $2 AND id = $3`, []any{s.id, tid, b.ID}, func(rs *rows) error {
 			k, err := s.blob(rs, tid, b.Thread)
 			old = &k
 			return err
@@ -147,7 +147,7 @@ func (db *DB) versions(ctx context.Context, op string, scope tenet.Scope, thread
 		if err != nil || tid == 0 {
 			return err
 		}
-		return c.each(ctx, `SELECT `+blobColumns+` FROM tenet.blobs WHERE scope = $1 AND tid = $2 `+where, append([]any{s.id, tid}, args...), func(rs pgx.Rows) error {
+		return c.of(s.id).each(ctx, `SELECT `+blobColumns+` FROM tenet.blobs WHERE scope = $1 AND tid = $2 `+where, append([]any{s.id, tid}, args...), func(rs *rows) error {
 			b, err := s.blob(rs, tid, thread)
 			out = append(out, b)
 			return err

@@ -77,7 +77,7 @@ func (s subject) blocked(ctx context.Context, c conn, q gate.Query) (b gate.Bloc
 	}
 	find := func(statement string, f func(kind gate.TombKind, label tenet.Label, at time.Time)) error {
 		return c.each(ctx, `SELECT kind, label, at FROM tenet.tombstones WHERE scope = $1 AND statement = $2`,
-			[]any{s.id, store.StatementDigest(s.key, statement)}, func(rs pgx.Rows) error {
+			[]any{s.id, store.StatementDigest(s.key, statement)}, func(rs *rows) error {
 				var kind gate.TombKind
 				var label tenet.Label
 				var at int64
@@ -116,7 +116,7 @@ func (l *ledger) block(q gate.Query) (gate.Block, error) {
 
 // tombstones gathers what entries buried.
 func (v *verifier) tombstones() error {
-	if err := v.c.each(v.ctx, `SELECT seq, statement, kind, label, at, digest FROM tenet.tombstones WHERE scope = $1`, []any{v.id}, func(rs pgx.Rows) error {
+	if err := v.c.each(v.ctx, `SELECT seq, statement, kind, label, at, digest FROM tenet.tombstones WHERE scope = $1`, []any{v.id}, func(rs *rows) error {
 		var seq, at int64
 		var fp, digest []byte
 		var kind gate.TombKind
@@ -136,7 +136,7 @@ func (v *verifier) tombstones() error {
 		return err
 	}
 	return v.c.each(v.ctx, `SELECT h.aged_seq, t.ref FROM tenet.held h JOIN tenet.trail t ON t.scope = h.scope AND t.seq = h.seq
-		WHERE h.scope = $1 AND h.aged_seq <> 0 ORDER BY t.ref`, []any{v.id}, func(rs pgx.Rows) error {
+		WHERE h.scope = $1 AND h.aged_seq <> 0 ORDER BY t.ref`, []any{v.id}, func(rs *rows) error {
 		var seq int64
 		var ref string
 		if err := rs.Scan(&seq, &ref); err != nil {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/tenet-memory/tenet"
 	"github.com/tenet-memory/tenet/store/column"
+	"github.com/tenet-memory/tenet/store/sealing"
 )
 
 // entries reads links of the chain with their words, in order. content is
@@ -17,11 +18,11 @@ import (
 func (s subject) entries(ctx context.Context, c conn, where string, args []any, limit int,
 	f func(e tenet.AuditEntry, v tenet.Verdict, content []byte) error) error {
 	args = append([]any{s.id, int64(limit)}, args...) // where counts from $3
-	return c.each(ctx, `SELECT c.seq, c.action, c.outcome, c.codes, c.ruleset, c.at, c.digest, c.prev, c.hash,
+	return c.of(s.id).each(ctx, `SELECT c.seq, c.action, c.outcome, c.codes, c.ruleset, c.at, c.digest, c.prev, c.hash,
 			coalesce(t.ref, ''), coalesce(t.actor, ''), coalesce(t.why, ''), t.content, coalesce(t.record, ''), coalesce(t.replaced, ''),
 			coalesce(t.tier, 0), coalesce(t.key, ''), coalesce(t.label, 0), coalesce(t.effect, ''), coalesce(t.findings, ''), coalesce(t.at, 0)
 		FROM tenet.chain c LEFT JOIN tenet.trail t ON t.scope = c.scope AND t.seq = c.seq
-		WHERE c.scope = $1 AND `+where+` ORDER BY c.seq LIMIT $2`, args, func(rs pgx.Rows) error {
+		WHERE c.scope = $1 AND `+where+` ORDER BY c.seq LIMIT $2`, args, func(rs *rows) error {
 		e, v, content, err := scanEntry(rs)
 		if err != nil {
 			return err
@@ -102,7 +103,7 @@ func (db *DB) Evidence(ctx context.Context, scope tenet.Scope, id tenet.RecordID
 		return nil, err
 	}
 	var one int
-	err = db.at(scope).row(ctx, `SELECT 1 FROM tenet.records WHERE scope = $1 AND id = $2`, []any{p.id, string(id)}, &one)
+	err = db.at(scope).of(p.id).row(ctx, `SELECT 1 FROM tenet.records WHERE scope = $1 AND id = $2`, []any{p.id, string(id)}, &one)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return nil, absent(op, "record")
 	}
@@ -118,8 +119,8 @@ func (db *DB) Evidence(ctx context.Context, scope tenet.Scope, id tenet.RecordID
 
 // kept reads the evidence kept with a record.
 func (s subject) kept(ctx context.Context, c conn, id tenet.RecordID, f func(tenet.Evidence)) error {
-	return c.each(ctx, `SELECT message, session, role, label, excerpt, said_at FROM tenet.evidence WHERE scope = $1 AND record = $2 ORDER BY seq, n`,
-		[]any{s.id, string(id)}, func(rs pgx.Rows) error {
+	return c.of(s.id).each(ctx, `SELECT message, session, role, label, excerpt, said_at FROM tenet.evidence WHERE scope = $1 AND record = $2 ORDER BY seq, n`,
+		[]any{s.id, string(id)}, func(rs *rows) error {
 			var e tenet.Evidence
 			var said int64
 			if err := rs.Scan(&e.Message, &e.Session, &e.Role, &e.Label, &e.Excerpt, &said); err != nil {
@@ -146,7 +147,7 @@ func (db *DB) Held(ctx context.Context, scope tenet.Scope, now time.Time, after 
 		}
 		before := int64(column.NoEnd)
 		if after != "" {
-			err := c.row(ctx, `SELECT seq FROM tenet.trail WHERE scope = $1 AND ref = $2 AND content IS NOT NULL`, []any{s.id, string(after)}, &before)
+			err := c.of(s.id).row(ctx, `SELECT seq FROM tenet.trail WHERE scope = $1 AND ref = $2 AND content IS NOT NULL`, []any{s.id, string(after)}, &before)
 			if errors.Is(err, pgx.ErrNoRows) {
 				return nil
 			}
@@ -158,7 +159,7 @@ func (db *DB) Held(ctx context.Context, scope tenet.Scope, now time.Time, after 
 				t.ref, t.actor, t.why, t.content, t.record, t.replaced, t.tier, t.key, t.label, t.effect, t.findings, t.at,
 				h.state, h.expires_at, h.sealed
 			FROM tenet.held h JOIN tenet.chain c ON c.scope = h.scope AND c.seq = h.seq JOIN tenet.trail t ON t.scope = h.scope AND t.seq = h.seq
-			WHERE h.scope = $1 AND h.seq < $2 ORDER BY h.seq DESC LIMIT $3`, []any{s.id, before, limit}, func(rs pgx.Rows) error {
+			WHERE h.scope = $1 AND h.seq < $2 ORDER BY h.seq DESC LIMIT $3`, []any{s.id, before, limit}, func(rs *rows) error {
 			var h tenet.Held
 			var expires int64
 			var sealed []byte
@@ -202,9 +203,9 @@ func (db *DB) Scopes(ctx context.Context, tenant string, after tenet.Scope, limi
 		return nil, invalid(op, "the scope to go on from is another tenant's")
 	}
 	var out []tenet.Scope
-	err := db.in(tenant).each(ctx, `SELECT s.kind, s.external_id FROM tenet.subjects s JOIN tenet.heads h ON h.scope = s.scope
+	err := db.in(tenant).each(ctx, `SELECT s.kind, `+sealing.NameOf("s")+` FROM tenet.subjects s JOIN tenet.heads h ON h.scope = s.scope
 		WHERE s.tenant = $1 AND (s.kind, s.external_id) > ($2, $3) AND h.audit > 0 ORDER BY s.kind, s.external_id LIMIT $4`,
-		[]any{tenant, int64(after.Subject().Kind()), after.Subject().ID(), limit}, func(rs pgx.Rows) error {
+		[]any{sealing.Plain(tenant), int64(after.Subject().Kind()), db.seal.Compared(after.Subject().ID()), db.seal.Most(limit)}, func(rs *rows) error {
 			var kind int64
 			var id string
 			if err := rs.Scan(&kind, &id); err != nil {
@@ -216,6 +217,9 @@ func (db *DB) Scopes(ctx context.Context, tenant string, after tenet.Scope, limi
 		})
 	if err != nil {
 		return nil, failure(op, err)
+	}
+	if db.seal != nil {
+		out = sealing.Page(out, sealing.InOrder, "", sealing.InOrder(after), limit)
 	}
 	return out, nil
 }

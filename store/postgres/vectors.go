@@ -10,6 +10,7 @@ import (
 	"github.com/tenet-memory/tenet"
 	"github.com/tenet-memory/tenet/store"
 	"github.com/tenet-memory/tenet/store/column"
+	"github.com/tenet-memory/tenet/store/sealing"
 )
 
 var _ store.Vectors = (*DB)(nil)
@@ -37,7 +38,7 @@ func (db *DB) Unplaced(ctx context.Context, space string, limit int) ([]tenet.Re
 
 // spaceID is the number of a space, 0 for one that nothing was placed in.
 func spaceID(ctx context.Context, c conn, name string) (id int64, err error) {
-	err = c.row(ctx, `SELECT space FROM tenet.spaces WHERE name = $1`, []any{name}, &id)
+	err = c.row(ctx, `SELECT space FROM tenet.spaces WHERE name = $1`, []any{sealing.Plain(name)}, &id)
 	if errors.Is(err, pgx.ErrNoRows) {
 		err = nil
 	}
@@ -59,27 +60,29 @@ func (db *DB) Place(ctx context.Context, scope tenet.Scope, space string, vs []s
 		var id, dense int64
 		err := c.row(bg, `SELECT h.scope, h.dense FROM tenet.subjects s JOIN tenet.heads h ON h.scope = s.scope
 			WHERE s.tenant = $1 AND s.kind = $2 AND s.external_id = $3 FOR UPDATE OF h`,
-			[]any{scope.Tenant(), int64(scope.Subject().Kind()), scope.Subject().ID()}, &id, &dense)
+			db.names(scope), &id, &dense)
 		if errors.Is(err, pgx.ErrNoRows) {
 			return nil // erased meanwhile: nothing of it comes back
 		}
 		if err != nil {
 			return err
 		}
-		if err := c.exec(`INSERT INTO tenet.spaces (name) SELECT $1 WHERE NOT EXISTS (SELECT 1 FROM tenet.spaces WHERE name = $1) ON CONFLICT DO NOTHING`, space); err != nil {
+		if err := c.exec(`INSERT INTO tenet.spaces (name) SELECT $1 WHERE NOT EXISTS (SELECT 1 FROM tenet.spaces WHERE name = $1) ON CONFLICT DO NOTHING`, sealing.Plain(space)); err != nil {
 			return err
 		}
 		number, err := spaceID(bg, c, space)
 		if err != nil {
 			return err
 		}
+		c = c.of(id)
 		moved := false
 		for _, v := range vs { // one that is closed, expired or was never there: a late embedder
-			c.tx.waiting = append(c.tx.waiting, statement{query: `WITH r AS (UPDATE tenet.records SET placed = $3 WHERE scope = $1 AND id = $2 AND added > 0 AND removed = 0 RETURNING label)
+			s := c.statement(`WITH r AS (UPDATE tenet.records SET placed = $3 WHERE scope = $1 AND id = $2 AND added > 0 AND removed = 0 RETURNING label)
 				INSERT INTO tenet.vectors (scope, record, space, position, numbers, label) SELECT $1, $2, $3, $4, $5, r.label FROM r
 				ON CONFLICT (scope, record, space) DO UPDATE SET position = excluded.position, numbers = excluded.numbers, label = excluded.label`,
-				args: []any{id, string(v.Record), number, dense + 1, column.AsBytes(v.Values)},
-				tag:  func(t pgconn.CommandTag) { moved = moved || t.RowsAffected() > 0 }})
+				[]any{id, string(v.Record), number, dense + 1, sealing.Content(column.AsBytes(v.Values))})
+			s.tag = func(t pgconn.CommandTag) { moved = moved || t.RowsAffected() > 0 }
+			c.tx.waiting = append(c.tx.waiting, s)
 		}
 		if err := c.tx.flush(); err != nil {
 			return err
@@ -108,7 +111,7 @@ func (db *DB) Places(ctx context.Context, scope tenet.Scope, space string, since
 			return err
 		}
 		return c.each(ctx, `SELECT record, numbers FROM tenet.vectors
-			WHERE scope = $1 AND space = $2 AND position > $3 ORDER BY position, record`, []any{p.id, id, int64(since)}, func(rs pgx.Rows) error {
+			WHERE scope = $1 AND space = $2 AND position > $3 ORDER BY position, record`, []any{p.id, id, int64(since)}, func(rs *rows) error {
 			var v store.Vector
 			var b []byte // Scan copies into it
 			if err := rs.Scan(&v.Record, &b); err != nil {

@@ -98,7 +98,7 @@ func (v *verifier) find(seq uint64, why string) {
 func (v *verifier) records() error {
 	own := v.scope.Key()
 	agreed := map[string][][]tenet.Origin{}
-	if err := v.c.each(v.ctx, `SELECT record, origins FROM tenet.corroborations WHERE scope = $1 ORDER BY seq`, []any{v.id}, func(rs pgx.Rows) error {
+	if err := v.c.each(v.ctx, `SELECT record, origins FROM tenet.corroborations WHERE scope = $1 ORDER BY seq`, []any{v.id}, func(rs *rows) error {
 		var id string
 		var b []byte
 		if err := rs.Scan(&id, &b); err != nil {
@@ -111,7 +111,7 @@ func (v *verifier) records() error {
 		return err
 	}
 	return v.c.each(v.ctx, `SELECT `+recordColumns+`, digest, size, seq, closed_seq, expired_seq, added, removed, origins
-		FROM tenet.records WHERE scope = $1 ORDER BY seq, n`, []any{v.id}, func(rs pgx.Rows) error {
+		FROM tenet.records WHERE scope = $1 ORDER BY seq, n`, []any{v.id}, func(rs *rows) error {
 		var digest, base []byte
 		var size int
 		var seq, closed, expired, added, removed int64
@@ -207,7 +207,7 @@ func (v *verifier) records() error {
 // digest it was kept with, to the one that expired it by what is left.
 func (v *verifier) evidence() error {
 	return v.c.each(v.ctx, `SELECT e.record, e.seq, e.n, e.message, e.session, e.role, e.label, e.excerpt, e.said_at, e.digest, coalesce(r.expired_seq, 0)
-		FROM tenet.evidence e LEFT JOIN tenet.records r ON r.scope = e.scope AND r.id = e.record WHERE e.scope = $1 ORDER BY e.seq, e.record, e.n`, []any{v.id}, func(rs pgx.Rows) error {
+		FROM tenet.evidence e LEFT JOIN tenet.records r ON r.scope = e.scope AND r.id = e.record WHERE e.scope = $1 ORDER BY e.seq, e.record, e.n`, []any{v.id}, func(rs *rows) error {
 		var e tenet.Evidence
 		var record tenet.RecordID
 		var seq, said, expired int64
@@ -245,7 +245,7 @@ type left struct {
 
 func (v *verifier) agreements() error {
 	return v.c.each(v.ctx, `SELECT c.seq, c.record, c.origins, coalesce(r.tier, 0) FROM tenet.corroborations c
-		LEFT JOIN tenet.records r ON r.scope = c.scope AND r.id = c.record WHERE c.scope = $1`, []any{v.id}, func(rs pgx.Rows) error {
+		LEFT JOIN tenet.records r ON r.scope = c.scope AND r.id = c.record WHERE c.scope = $1`, []any{v.id}, func(rs *rows) error {
 		var seq int64
 		var a gate.Agreement
 		var b []byte
@@ -266,7 +266,7 @@ func (v *verifier) agreements() error {
 
 func (v *verifier) holds() error {
 	return v.c.each(v.ctx, `SELECT h.seq, h.state, h.settled_seq, h.aged_seq, h.sealed, h.expires_at, coalesce(t.ref, '') FROM tenet.held h
-		LEFT JOIN tenet.trail t ON t.scope = h.scope AND t.seq = h.seq WHERE h.scope = $1`, []any{v.id}, func(rs pgx.Rows) error {
+		LEFT JOIN tenet.trail t ON t.scope = h.scope AND t.seq = h.seq WHERE h.scope = $1`, []any{v.id}, func(rs *rows) error {
 		var seq, settled, aged, expires int64
 		var state tenet.HoldState
 		var ref string
@@ -285,7 +285,7 @@ func (v *verifier) holds() error {
 
 func (v *verifier) stages() error {
 	last := map[int64]int64{}
-	return v.c.each(v.ctx, `SELECT seq, sid, from_pos, to_pos, count FROM tenet.stages WHERE scope = $1 ORDER BY seq`, []any{v.id}, func(rs pgx.Rows) error {
+	return v.c.each(v.ctx, `SELECT seq, sid, from_pos, to_pos, count FROM tenet.stages WHERE scope = $1 ORDER BY seq`, []any{v.id}, func(rs *rows) error {
 		var seq, sid int64
 		var m store.StageMark
 		if err := rs.Scan(&seq, &sid, &m.From, &m.To, &m.Count); err != nil {
@@ -304,7 +304,7 @@ func (v *verifier) stages() error {
 
 // waiting opens the staged candidates.
 func (v *verifier) waiting() error {
-	return v.c.each(v.ctx, `SELECT sid, candidate, content, sealed FROM tenet.staged WHERE scope = $1`, []any{v.id}, func(rs pgx.Rows) error {
+	return v.c.each(v.ctx, `SELECT sid, candidate, content, sealed FROM tenet.staged WHERE scope = $1`, []any{v.id}, func(rs *rows) error {
 		var sid int64
 		var id string
 		var content, sealed []byte
@@ -449,6 +449,11 @@ func (w *work) digest(key store.DataKey, e tenet.AuditEntry, verdict tenet.Verdi
 	w.Ref, w.Actor, w.Why, w.Content, w.Verdict = e.Ref, e.Actor, e.Why, content, verdict
 	slices.Sort(w.RecordIDs)
 	slices.Sort(w.Expired)
+	slices.Sort(w.Aged)
+	slices.SortFunc(w.Rests, func(a, b gate.Rest) int { return cmp.Compare(a.Record, b.Record) })
+	if w.Tally != nil {
+		slices.Sort(w.Tally.Records)
+	}
 	slices.SortStableFunc(w.left, func(a, b left) int { return cmp.Compare(a.record, b.record) })
 	w.Evidence = w.kept
 	for _, l := range w.left {

@@ -2,10 +2,10 @@ package postgres
 
 import (
 	"context"
-
-	"github.com/jackc/pgx/v5"
+	"strings"
 
 	"github.com/tenet-memory/tenet"
+	"github.com/tenet-memory/tenet/store/sealing"
 )
 
 // Waiting implements store.Queue. It walks the sessions: it is what somebody
@@ -24,10 +24,10 @@ func (db *DB) Waiting(ctx context.Context, tenant string, skip, limit int) ([]te
 			id              tenet.SessionID
 		}
 		var names []name
-		if err := c.each(ctx, `SELECT b.tenant, b.kind, b.external_id, n.external_id FROM tenet.sessions s
+		if err := c.each(ctx, `SELECT b.tenant, b.kind, `+sealing.NameOf("b")+`, n.external_id FROM tenet.sessions s
 			JOIN tenet.session_names n ON n.scope = s.scope AND n.sid = s.sid JOIN tenet.subjects b ON b.scope = n.scope
 			WHERE b.tenant = $1 AND (s.consolidated < s.length OR EXISTS (SELECT 1 FROM tenet.proposals p WHERE p.scope = s.scope AND p.sid = s.sid))
-			ORDER BY (s.attempts = 0), s.due_at, b.kind, b.external_id, n.external_id LIMIT $2 OFFSET $3`, []any{tenant, limit, skip}, func(rs pgx.Rows) error {
+			ORDER BY (s.attempts = 0), s.due_at, b.kind, b.external_id, n.external_id LIMIT $2 OFFSET $3`, []any{sealing.Plain(tenant), limit, skip}, func(rs *rows) error {
 			var n name
 			err := rs.Scan(&n.tenant, &n.kind, &n.subject, &n.id)
 			names = append(names, n)
@@ -66,13 +66,16 @@ func (db *DB) Verdicts(ctx context.Context, scope tenet.Scope, prefix string, af
 	}
 	var refs []string
 	if err := db.at(scope).each(ctx, `SELECT t.ref FROM tenet.trail t JOIN tenet.chain c ON c.scope = t.scope AND c.seq = t.seq
-		WHERE t.scope = $1 AND t.ref >= $2 AND t.ref < $3 AND t.ref > $4 AND t.content IS NOT NULL AND c.outcome > 0 ORDER BY t.ref LIMIT $5`, []any{p.id, prefix, prefix + "\U0010FFFF", string(after), limit}, func(rs pgx.Rows) error {
+		WHERE t.scope = $1 AND t.ref >= $2 AND t.ref < $3 AND t.ref > $4 AND t.content IS NOT NULL AND c.outcome > 0 ORDER BY t.ref LIMIT $5`, []any{p.id, db.seal.Compared(prefix), db.seal.Compared(prefix) + "\U0010FFFF", db.seal.Compared(string(after)), db.seal.Most(limit)}, func(rs *rows) error {
 		var ref string
 		err := rs.Scan(&ref)
 		refs = append(refs, ref)
 		return err
 	}); err != nil {
 		return nil, failure(op, err)
+	}
+	if db.seal != nil {
+		refs = sealing.Page(refs, strings.Clone, prefix, string(after), limit)
 	}
 	out := make([]tenet.Verdict, 0, len(refs))
 	for _, ref := range refs {

@@ -23,8 +23,10 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"encoding/json"
+	"math"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -322,6 +324,98 @@ func (s *Sealer) Opened(dest []any) (err error) {
 	}
 	return nil
 }
+
+// Match holds a vault against the id of the vault that a database was made with,
+// nil when it is not sealed: what rests is sealed for every text or for none.
+func Match(id []byte, v store.Vault) error {
+	const op = "open"
+	switch {
+	case id == nil && v == nil:
+		return nil
+	case v == nil:
+		return tenet.Errorf(tenet.Invalid, op, "the database is sealed: open it with its vault")
+	case id == nil:
+		return tenet.Errorf(tenet.Invalid, op, "the database is not sealed, and a vault was named: export it and import it into a new one")
+	case !bytes.Equal(id, v.ID()):
+		return tenet.Errorf(tenet.Invalid, op, "the vault is another database's")
+	}
+	return nil
+}
+
+// Unused refuses a vault that belongs to a database already for a new one.
+func Unused(ctx context.Context, v store.Vault) error {
+	_, err := v.Kept(ctx, Everybody)
+	switch {
+	case tenet.KindOf(err) == tenet.NotFound:
+		return nil
+	case err == nil:
+		return tenet.Errorf(tenet.Invalid, "open", "the vault is another database's")
+	}
+	return err
+}
+
+// Begin makes the data key of what is no subject's, unless it is there.
+func (s *Sealer) Begin(ctx context.Context, wrap func(scope int64, dk store.DataKey) []byte) error {
+	_, err := s.vault.Kept(ctx, Everybody)
+	if tenet.KindOf(err) != tenet.NotFound {
+		return err
+	}
+	if err = s.vault.Keep(ctx, Everybody, wrap(Everybody, store.NewDataKey())); err != nil {
+		_, err = s.vault.Kept(ctx, Everybody) // another process made it
+	}
+	return err
+}
+
+// Shredded calls f with the surrogates whose keys are destroyed, some at a time.
+func (s *Sealer) Shredded(ctx context.Context, f func([]int64) error) error {
+	for after := int64(0); ; {
+		dead, err := s.vault.Destroyed(ctx, after, 1000)
+		if err != nil || len(dead) == 0 {
+			return err
+		}
+		after = dead[len(dead)-1]
+		if err := f(dead); err != nil {
+			return err
+		}
+	}
+}
+
+// Names are the arguments that find a scope's row among the subjects. In a
+// sealed database it is found by a keyed digest.
+func (s *Sealer) Names(k store.MasterKey, scope tenet.Scope) []any {
+	id := scope.Subject().ID()
+	if s != nil {
+		id = k.SubjectName(scope)
+	}
+	return []any{Plain(scope.Tenant()), int64(scope.Subject().Kind()), Plain(id)}
+}
+
+// NameOf is the column of a subject's name in the table of that name in a query.
+func NameOf(table string) string {
+	return `CASE WHEN ` + table + `.name = '' THEN ` + table + `.external_id ELSE ` + table + `.name END`
+}
+
+// Most is the limit of a query whose order SQL can't make when the database is
+// sealed: then all is read, and put in order and cut afterwards.
+func (s *Sealer) Most(limit int) int {
+	if s != nil {
+		return math.MaxInt
+	}
+	return limit
+}
+
+// Compared is the argument of a comparison of order: in a sealed database it is
+// made afterwards.
+func (s *Sealer) Compared(text string) Plain {
+	if s != nil {
+		return ""
+	}
+	return Plain(text)
+}
+
+// InOrder names a scope of a tenant so that the order of names is that of
+// scopes.
+func InOrder(s tenet.Scope) string { return strconv.Itoa(int(s.Subject().Kind())) + s.Subject().ID() }
 
 // Page is what ORDER BY and LIMIT make of names that SQL can read: those with
 // the prefix that come after one, in order, at most limit.

@@ -92,7 +92,7 @@ func (db *DB) SessionsOf(ctx context.Context, scope tenet.Scope, after tenet.Ses
 		}
 		var ids []tenet.SessionID
 		if err := c.each(ctx, `SELECT n.external_id FROM session_names n JOIN sessions s ON s.sid = n.sid
-			WHERE n.scope = ? AND n.external_id > ? ORDER BY n.external_id LIMIT ?`, []any{s.id, db.text(string(after)), db.most(limit)}, func(rs *rows) error {
+			WHERE n.scope = ? AND n.external_id > ? ORDER BY n.external_id LIMIT ?`, []any{s.id, db.seal.Compared(string(after)), db.seal.Most(limit)}, func(rs *rows) error {
 			var id tenet.SessionID
 			err := rs.Scan(&id)
 			ids = append(ids, id)

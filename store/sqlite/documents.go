@@ -32,7 +32,7 @@ func (db *DB) Documents(ctx context.Context, scope tenet.Scope, now time.Time, p
 	t := column.Start(now)
 	rest := `INDEXED BY records_believed WHERE scope = ?1 AND tier = 4 AND key <> '' AND sys_to = 9223372036854775807
 		AND key >= ?2 AND key > ?3 AND substr(key, 1, length(?2)) = ?2 AND valid_from <= ?4 AND valid_to > ?4 ORDER BY key LIMIT ?5`
-	rs, err := s.records(ctx, db.r, rest, s.id, db.text(prefix), db.text(after), t, db.most(limit))
+	rs, err := s.records(ctx, db.r, rest, s.id, db.seal.Compared(prefix), db.seal.Compared(after), t, db.seal.Most(limit))
 	if db.seal != nil {
 		rs = sealing.Page(rs, func(r tenet.Record) string { return r.Key }, prefix, after, limit)
 	}

@@ -131,7 +131,7 @@ func (e *erasure) run() error {
 // tenant lists the scopes of a tenant, its own last: what people left there
 // goes with them.
 func (e *erasure) tenant(name string) (out []tenet.Scope, err error) {
-	err = e.c.each(bg, `SELECT s.kind, `+nameOf("s")+` FROM subjects s WHERE s.tenant = ? ORDER BY s.kind, s.external_id`, []any{sealing.Plain(name)}, func(rs *rows) error {
+	err = e.c.each(bg, `SELECT s.kind, `+sealing.NameOf("s")+` FROM subjects s WHERE s.tenant = ? ORDER BY s.kind, s.external_id`, []any{sealing.Plain(name)}, func(rs *rows) error {
 		var kind int64
 		var id string
 		if err := rs.Scan(&kind, &id); err != nil {

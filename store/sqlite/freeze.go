@@ -57,13 +57,13 @@ func (db *DB) Frozen(ctx context.Context, tenant string, now time.Time, after te
 		kind, id = int64(after.Subject().Kind()), after.Subject().ID()
 	}
 	var out []store.Frozen
-	err := db.r.each(ctx, `SELECT s.kind, `+nameOf("s")+`, t.actor, t.why, h.frozen, c.at,
+	err := db.r.each(ctx, `SELECT s.kind, `+sealing.NameOf("s")+`, t.actor, t.why, h.frozen, c.at,
 			(SELECT count(*) FROM records r INDEXED BY records_due WHERE r.expires_at <= ?1 AND r.expires_at < 9223372036854775807 AND r.expired = 0 AND r.scope = h.scope)
 			+ (SELECT count(*) FROM held d INDEXED BY held_due WHERE d.sealed IS NOT NULL AND d.expires_at <= ?1 AND d.scope = h.scope)
 		FROM heads h INDEXED BY heads_frozen JOIN subjects s ON s.scope = h.scope
 		JOIN chain c ON c.scope = h.scope AND c.seq = h.frozen JOIN trail t ON t.scope = h.scope AND t.seq = h.frozen
 		WHERE h.frozen > 0 AND s.tenant = ?2 AND (s.kind, s.external_id) > (?3, ?4) ORDER BY s.kind, s.external_id LIMIT ?5`,
-		[]any{column.Start(now), sealing.Plain(tenant), kind, db.text(id), db.most(limit)}, func(rs *rows) error {
+		[]any{column.Start(now), sealing.Plain(tenant), kind, db.seal.Compared(id), db.seal.Most(limit)}, func(rs *rows) error {
 			var f store.Frozen
 			var kind, seq, at int64
 			var id string
@@ -77,7 +77,7 @@ func (db *DB) Frozen(ctx context.Context, tenant string, now time.Time, after te
 			return err
 		})
 	if err == nil && db.seal != nil {
-		out = sealing.Page(out, func(f store.Frozen) string { return inOrder(f.Scope) }, "", inOrder(after), limit)
+		out = sealing.Page(out, func(f store.Frozen) string { return sealing.InOrder(f.Scope) }, "", sealing.InOrder(after), limit)
 	}
 	return out, failure(op, err)
 }

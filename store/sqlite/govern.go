@@ -14,6 +14,7 @@ import (
 	"github.com/tenet-memory/tenet/store"
 	"github.com/tenet-memory/tenet/store/archiving"
 	"github.com/tenet-memory/tenet/store/column"
+	"github.com/tenet-memory/tenet/store/sealing"
 )
 
 var (
@@ -28,7 +29,7 @@ func (db *DB) AgedOut(ctx context.Context, now time.Time, limit int) ([]store.Ag
 		return nil, invalid(op, "a negative limit")
 	}
 	var out []store.AgedOut
-	err := db.r.each(ctx, `SELECT s.tenant, s.kind, `+nameOf("s")+`, t.ref, h.expires_at
+	err := db.r.each(ctx, `SELECT s.tenant, s.kind, `+sealing.NameOf("s")+`, t.ref, h.expires_at
 		FROM held h INDEXED BY held_due JOIN subjects s ON s.scope = h.scope JOIN trail t ON t.scope = h.scope AND t.seq = h.seq
 		WHERE h.sealed IS NOT NULL AND h.expires_at <= ? AND NOT EXISTS (SELECT 1 FROM heads x WHERE x.scope = h.scope AND x.frozen > 0) ORDER BY h.scope, h.seq LIMIT ?`, []any{column.End(now), limit}, func(rs *rows) error {
 		var a store.AgedOut
@@ -189,7 +190,7 @@ func (db *DB) ServedWith(ctx context.Context, scope tenet.Scope, ids []tenet.Rec
 		store.ScopedReceipt
 	}
 	var found []served
-	err := db.r.each(ctx, `SELECT s.kind, `+nameOf("s")+`, n.external_id, r.n, r.at, r.body
+	err := db.r.each(ctx, `SELECT s.kind, `+sealing.NameOf("s")+`, n.external_id, r.n, r.at, r.body
 		FROM (SELECT scope FROM subjects WHERE tenant = ?1 AND kind = ?2 AND external_id = ?3
 			UNION SELECT scope FROM elsewhere WHERE author = ?4) x
 		JOIN subjects s ON s.scope = x.scope JOIN session_names n ON n.scope = s.scope JOIN receipts r ON r.sid = n.sid

@@ -93,7 +93,7 @@ func (db *DB) due(c conn, op string, r store.LeaseRequest) (*session, error) {
 	var tenant, subject string
 	var kind int64
 	var id tenet.SessionID
-	if err := c.row(bg, `SELECT s.tenant, s.kind, `+nameOf("s")+`, n.external_id FROM session_names n JOIN subjects s ON s.scope = n.scope WHERE n.sid = ?`,
+	if err := c.row(bg, `SELECT s.tenant, s.kind, `+sealing.NameOf("s")+`, n.external_id FROM session_names n JOIN subjects s ON s.scope = n.scope WHERE n.sid = ?`,
 		[]any{sid}, &tenant, &kind, &subject, &id); err != nil {
 		return nil, err
 	}

@@ -1,7 +1,6 @@
 package sqlite
 
 import (
-	"bytes"
 	"context"
 	"database/sql"
 	"errors"
@@ -20,62 +19,33 @@ func (db *DB) findVault(ctx context.Context, v store.Vault) error {
 	if err := db.r.row(ctx, "SELECT vault FROM meta", nil, &id); err != nil {
 		return failure(op, err)
 	}
-	switch {
-	case id == nil && v == nil:
-		return nil
-	case v == nil:
-		return tenet.Errorf(tenet.Invalid, op, "the database is sealed: open it with its vault")
-	case id == nil:
-		return tenet.Errorf(tenet.Invalid, op, "the database is not sealed, and a vault was named: export it and import it into a new one")
-	case !bytes.Equal(id, v.ID()):
-		return tenet.Errorf(tenet.Invalid, op, "the vault is another database's")
+	if err := sealing.Match(id, v); err != nil || v == nil {
+		return err
 	}
 	db.seal = sealing.New(v, db.unwrapped)
 	db.r.seal = db.seal
 	if db.w != nil {
 		db.w.seal = db.seal
 	}
-	_, err := v.Kept(ctx, sealing.Everybody)
-	if tenet.KindOf(err) != tenet.NotFound {
-		return err
-	}
-	dk := store.NewDataKey()
-	if err = v.Keep(ctx, sealing.Everybody, db.master().Wrap(sealing.Everybody, dk)); err != nil {
-		_, err = v.Kept(ctx, sealing.Everybody) // another process made it
-	}
-	return err
+	return db.seal.Begin(ctx, db.master().Wrap)
 }
 
 // unused refuses a vault that belongs to a database already for a new one.
 func unused(ctx context.Context, c conn, v store.Vault) error {
 	var made int
 	err := c.row(ctx, "SELECT 1 FROM meta", nil, &made)
-	if err == nil {
-		return nil // another process makes this one
+	if errors.Is(err, sql.ErrNoRows) {
+		err = sealing.Unused(ctx, v)
 	}
-	if !errors.Is(err, sql.ErrNoRows) {
-		return err
-	}
-	if _, err := v.Kept(ctx, sealing.Everybody); tenet.KindOf(err) != tenet.NotFound {
-		if err == nil {
-			err = tenet.Errorf(tenet.Invalid, "open", "the vault is another database's")
-		}
-		return err
-	}
-	return nil
+	return err // none when another process makes this one
 }
 
 // shredded removes the rows of subjects whose data keys are destroyed: an older
 // copy of the file brought them back, and nobody can read them. What else their
 // erasure left is in the journal.
-func (db *DB) shredded(ctx context.Context, v store.Vault) error {
-	const op, page = "open", 1000
-	for after := int64(0); ; {
-		dead, err := v.Destroyed(ctx, after, page)
-		if err != nil || len(dead) == 0 {
-			return err
-		}
-		after = dead[len(dead)-1]
+func (db *DB) shredded(ctx context.Context) error {
+	const op = "open"
+	return db.seal.Shredded(ctx, func(dead []int64) error {
 		for _, id := range dead {
 			var one int
 			err := db.r.row(ctx, "SELECT 1 FROM subjects WHERE scope = ?", []any{id}, &one)
@@ -94,7 +64,8 @@ func (db *DB) shredded(ctx context.Context, v store.Vault) error {
 				return err
 			}
 		}
-	}
+		return nil
+	})
 }
 
 // shred notes that a subject's key is to be destroyed once the erasure is

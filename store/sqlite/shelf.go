@@ -63,7 +63,7 @@ func (db *DB) Find(ctx context.Context, scope tenet.Scope, now time.Time, thread
 		return nil, invalid(op, "a negative limit")
 	}
 	bs, err := db.versions(ctx, op, scope, thread,
-		`tid = ?1 AND id >= ?2 AND substr(id, 1, length(?2)) = ?2 AND (?3 = '' OR id < ?3) AND expires_at > ?4 ORDER BY id DESC LIMIT ?5`, db.text(prefix), db.text(below), column.Start(now), db.most(limit))
+		`tid = ?1 AND id >= ?2 AND substr(id, 1, length(?2)) = ?2 AND (?3 = '' OR id < ?3) AND expires_at > ?4 ORDER BY id DESC LIMIT ?5`, db.seal.Compared(prefix), db.seal.Compared(below), column.Start(now), db.seal.Most(limit))
 	if err != nil || db.seal == nil {
 		return bs, err
 	}
@@ -120,7 +120,7 @@ func (db *DB) Threads(ctx context.Context, scope tenet.Scope, now time.Time, pre
 	err = db.r.each(ctx, `SELECT t.external_id, b.created_at FROM thread_names t JOIN blobs b
 		ON b.n = (SELECT n FROM blobs WHERE tid = t.tid AND expires_at > ?1 ORDER BY n DESC LIMIT 1)
 		WHERE t.scope = ?2 AND t.external_id >= ?3 AND t.external_id > ?4 AND substr(t.external_id, 1, length(?3)) = ?3
-		ORDER BY t.external_id LIMIT ?5`, []any{column.Start(now), s.id, db.text(prefix), db.text(after), db.most(limit)}, func(rs *rows) error {
+		ORDER BY t.external_id LIMIT ?5`, []any{column.Start(now), s.id, db.seal.Compared(prefix), db.seal.Compared(after), db.seal.Most(limit)}, func(rs *rows) error {
 		var t tenet.Thread
 		var at int64
 		err := rs.Scan(&t.Name, &at)

@@ -161,7 +161,7 @@ func openReadOnly(ctx context.Context, path string, o Options) (*DB, error) {
 func (db *DB) unlock(ctx context.Context, path string, o Options) (*DB, error) {
 	err := db.findKey(ctx, path, o)
 	if err == nil && db.seal != nil {
-		err = db.shredded(ctx, o.Vault)
+		err = db.shredded(ctx)
 	}
 	if err == nil && db.w != nil {
 		err = failure("open", db.destroy(ctx))

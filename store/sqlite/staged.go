@@ -6,6 +6,7 @@ import (
 	"github.com/tenet-memory/tenet"
 	"github.com/tenet-memory/tenet/store"
 	"github.com/tenet-memory/tenet/store/column"
+	"github.com/tenet-memory/tenet/store/sealing"
 )
 
 // sealStaged seals a staged candidate with the messages that it cites behind
@@ -88,7 +89,7 @@ func (db *DB) Unjudged(ctx context.Context, limit int) ([]store.SessionRef, erro
 		return nil, invalid(op, "a negative limit")
 	}
 	var out []store.SessionRef
-	err := db.r.each(ctx, `SELECT DISTINCT s.tenant, s.kind, `+nameOf("s")+`, n.external_id FROM staged w
+	err := db.r.each(ctx, `SELECT DISTINCT s.tenant, s.kind, `+sealing.NameOf("s")+`, n.external_id FROM staged w
 		JOIN subjects s ON s.scope = w.scope JOIN session_names n ON n.sid = w.sid ORDER BY 1, 2, 3, 4 LIMIT ?`, []any{limit}, func(rs *rows) error {
 		var tenant, subject string
 		var kind int64

@@ -10,7 +10,6 @@ import (
 	"github.com/tenet-memory/tenet"
 	"github.com/tenet-memory/tenet/store"
 	"github.com/tenet-memory/tenet/store/column"
-	"github.com/tenet-memory/tenet/store/sealing"
 )
 
 // subject is a scope as the tables know it. The zero id is nobody yet.
@@ -73,42 +72,8 @@ func (db *DB) enter(c conn, op string, scope tenet.Scope) (subject, error) {
 	return s, c.exec(`INSERT INTO heads (scope, base, text, reset) VALUES (?1, ?2, ?2, ?2)`, s.id, base)
 }
 
-// names are the arguments that find a scope's row in subjects. In a sealed file
-// it is found by a keyed digest.
-func (db *DB) names(scope tenet.Scope) []any {
-	id := scope.Subject().ID()
-	if db.seal != nil {
-		id = db.master().SubjectName(scope)
-	}
-	return []any{sealing.Plain(scope.Tenant()), int64(scope.Subject().Kind()), sealing.Plain(id)}
-}
-
-// nameOf is the column of a subject's name in the table of that name in a query.
-func nameOf(table string) string {
-	return `CASE WHEN ` + table + `.name = '' THEN ` + table + `.external_id ELSE ` + table + `.name END`
-}
-
-// most is the limit of a query whose order SQL can't make when the file is
-// sealed: then all is read, and put in order and cut afterwards.
-func (db *DB) most(limit int) int {
-	if db.seal != nil {
-		return -1 // SQLite's word for no limit
-	}
-	return limit
-}
-
-// text is the argument of a comparison of order: in a sealed file it is made
-// afterwards.
-func (db *DB) text(s string) sealing.Plain {
-	if db.seal != nil {
-		return ""
-	}
-	return sealing.Plain(s)
-}
-
-// inOrder names a scope of a tenant so that the order of names is that of
-// scopes.
-func inOrder(s tenet.Scope) string { return strconv.Itoa(int(s.Subject().Kind())) + s.Subject().ID() }
+// names are the arguments that find a scope's row in subjects.
+func (db *DB) names(scope tenet.Scope) []any { return db.seal.Names(db.master(), scope) }
 
 // scopeOf makes the scope back from its row.
 func scopeOf(tenant string, kind int64, id string) (tenet.Scope, error) {

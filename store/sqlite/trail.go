@@ -203,9 +203,9 @@ func (db *DB) Scopes(ctx context.Context, tenant string, after tenet.Scope, limi
 		return nil, invalid(op, "the scope to go on from is another tenant's")
 	}
 	var out []tenet.Scope
-	err := db.r.each(ctx, `SELECT s.kind, `+nameOf("s")+` FROM subjects s JOIN heads h ON h.scope = s.scope
+	err := db.r.each(ctx, `SELECT s.kind, `+sealing.NameOf("s")+` FROM subjects s JOIN heads h ON h.scope = s.scope
 		WHERE s.tenant = ? AND (s.kind, s.external_id) > (?, ?) AND h.audit > 0 ORDER BY s.kind, s.external_id LIMIT ?`,
-		[]any{sealing.Plain(tenant), int64(after.Subject().Kind()), db.text(after.Subject().ID()), db.most(limit)}, func(rs *rows) error {
+		[]any{sealing.Plain(tenant), int64(after.Subject().Kind()), db.seal.Compared(after.Subject().ID()), db.seal.Most(limit)}, func(rs *rows) error {
 			var kind int64
 			var id string
 			if err := rs.Scan(&kind, &id); err != nil {
@@ -219,7 +219,7 @@ func (db *DB) Scopes(ctx context.Context, tenant string, after tenet.Scope, limi
 		return nil, failure(op, err)
 	}
 	if db.seal != nil {
-		out = sealing.Page(out, inOrder, "", inOrder(after), limit)
+		out = sealing.Page(out, sealing.InOrder, "", sealing.InOrder(after), limit)
 	}
 	return out, nil
 }

@@ -82,7 +82,7 @@ func (db *DB) Unplaced(ctx context.Context, space string, limit int) ([]tenet.Re
 func ownerOf(ctx context.Context, c conn, id int64) (tenet.Scope, error) {
 	var tenant, name string
 	var kind int64
-	err := c.row(ctx, `SELECT s.tenant, s.kind, `+nameOf("s")+` FROM subjects s WHERE s.scope = ?`, []any{id}, &tenant, &kind, &name)
+	err := c.row(ctx, `SELECT s.tenant, s.kind, `+sealing.NameOf("s")+` FROM subjects s WHERE s.scope = ?`, []any{id}, &tenant, &kind, &name)
 	if errors.Is(err, sql.ErrNoRows) {
 		return tenet.Scope{}, nil
 	}

@@ -24,7 +24,7 @@ func (db *DB) Waiting(ctx context.Context, tenant string, skip, limit int) ([]te
 			id              tenet.SessionID
 		}
 		var names []name
-		if err := c.each(ctx, `SELECT b.tenant, b.kind, `+nameOf("b")+`, n.external_id FROM sessions s
+		if err := c.each(ctx, `SELECT b.tenant, b.kind, `+sealing.NameOf("b")+`, n.external_id FROM sessions s
 			JOIN session_names n ON n.sid = s.sid JOIN subjects b ON b.scope = n.scope
 			WHERE b.tenant = ? AND (s.consolidated < s.length OR EXISTS (SELECT 1 FROM proposals p WHERE p.sid = s.sid))
 			ORDER BY s.attempts = 0, s.due_at, b.kind, b.external_id, n.external_id LIMIT ? OFFSET ?`, []any{sealing.Plain(tenant), limit, skip}, func(rs *rows) error {
@@ -66,7 +66,7 @@ func (db *DB) Verdicts(ctx context.Context, scope tenet.Scope, prefix string, af
 	}
 	var refs []string
 	if err := db.r.each(ctx, `SELECT t.ref FROM trail t JOIN chain c ON c.scope = t.scope AND c.seq = t.seq
-		WHERE t.scope = ?1 AND t.ref >= ?2 AND t.ref < ?3 AND t.ref > ?4 AND t.content IS NOT NULL AND c.outcome > 0 ORDER BY t.ref LIMIT ?5`, []any{p.id, db.text(prefix), db.text(prefix) + "\U0010FFFF", db.text(string(after)), db.most(limit)}, func(rs *rows) error {
+		WHERE t.scope = ?1 AND t.ref >= ?2 AND t.ref < ?3 AND t.ref > ?4 AND t.content IS NOT NULL AND c.outcome > 0 ORDER BY t.ref LIMIT ?5`, []any{p.id, db.seal.Compared(prefix), db.seal.Compared(prefix) + "\U0010FFFF", db.seal.Compared(string(after)), db.seal.Most(limit)}, func(rs *rows) error {
 		var ref string
 		err := rs.Scan(&ref)
 		refs = append(refs, ref)
