@@ -57,6 +57,7 @@ func (doctorCmd) Run(a *app) error {
 	default:
 		fs.not("fail", "store", a.set.store.scheme+" keeps sessions only", "set store to a file or postgres://..., and sessions to this")
 	}
+	fs.vault(a.set)
 	if a.set.sessions.scheme == "redis" {
 		fs.redis(a)
 	} else {
@@ -95,6 +96,25 @@ func (fs *findings) holds(a *app) {
 	default:
 		found := fmt.Sprintf("%d, the oldest for %d days; %d texts past their time stay", h.Standing, int(h.Age.Hours()/24), h.Overdue)
 		fs.whether(h.Overdue == 0, "legal holds", found, "warn", found, "look at tenet legal-hold list, and lift those that are over")
+	}
+}
+
+// vault says whether what rests is sealed; that the vault is the database's own
+// is known when the engine has opened.
+func (fs *findings) vault(s settings) {
+	const part = "vault"
+	switch {
+	case s.vault.path == "":
+		fs.ok(part, "none: the database is not sealed")
+	case s.vault.scheme == "postgres":
+		fs.ok(part, "the data keys are in a database on another server")
+	default:
+		info, err := os.Stat(s.vault.path)
+		found := "the data keys are in a file, for its owner only"
+		if s.store.scheme == "postgres" {
+			found += ": every server of this database runs on this machine"
+		}
+		fs.whether(err == nil && info.Mode().Perm()&0o077 == 0, part, found, "fail", "others may read the file of the data keys", "chmod 600 "+s.vault.path)
 	}
 }
 

@@ -52,7 +52,7 @@ func (c evalRetrievalCmd) Run(a *app) error {
 	}
 	defer os.RemoveAll(dir)
 	s := a.set
-	s.vault = ""
+	s.vault = dsn{}
 	s.durable, s.debounce = true, time.Hour // sessions are ended, not waited for
 	e, err := openSQLite(a.ctx, s, engineOptions{path: filepath.Join(dir, "eval.db"), embedder: emb})
 	if err != nil {

@@ -27,7 +27,7 @@ func (c fsckCmd) Run(a *app) error {
 		return err
 	}
 	scopes, err := verifyCmd{All: true}.scopes(a)
-	if err != nil {
+	if err != nil && len(faults) == 0 { // else the faults say why scopes can't be named
 		return err
 	}
 	entries := 0

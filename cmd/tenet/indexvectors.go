@@ -33,7 +33,7 @@ func (c indexVectorsCmd) Run(a *app) error {
 	if err := a.unwrapKeys(); err != nil {
 		return err
 	}
-	db, err := postgres.Open(a.ctx, a.set.store.path, postgres.Options{MasterKey: a.set.masterKey, Timeout: indexing})
+	db, err := a.set.openServer(a.ctx, postgres.Options{MasterKey: a.set.masterKey, Timeout: indexing})
 	if err != nil {
 		return err
 	}

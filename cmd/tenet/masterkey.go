@@ -87,7 +87,7 @@ func (c masterKeyRotateCmd) configured(a *app) error {
 	}
 	var n int
 	if a.set.store.scheme == "postgres" {
-		db, err := postgres.Open(a.ctx, a.set.store.path, postgres.Options{MasterKey: keys})
+		db, err := a.set.openServer(a.ctx, postgres.Options{MasterKey: keys})
 		if err != nil {
 			return err
 		}

@@ -50,6 +50,9 @@ func (c migrateCmd) Run(a *app) error {
 	if from.scheme != "sqlite" || to.scheme != "postgres" {
 		return tenet.Errorf(tenet.Invalid, "usage", "it copies from a file (sqlite://...) to postgres://...")
 	}
+	if a.set.vault.path != "" {
+		return tenet.Errorf(tenet.Invalid, op, "it copies what is not sealed to what is not sealed: export each tenant and import it where a vault is")
+	}
 	if err := a.unwrapKeys(); err != nil {
 		return err
 	}

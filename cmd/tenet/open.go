@@ -136,39 +136,97 @@ func openSQLite(ctx context.Context, s settings, o engineOptions) (*engine, erro
 	return newEngine(ctx, s, db, o)
 }
 
-// sealedFile is a file with the vault that it is sealed with, if any.
-type sealedFile struct {
-	*sqlite.DB
-	vault *sqlite.Vault
+// vault is where the data keys of a sealed database are.
+type vault interface {
+	store.Vault
+	io.Closer
 }
 
-func (f sealedFile) Close() error {
-	err := f.DB.Close()
-	if f.vault != nil {
-		err = errors.Join(err, f.vault.Close())
+// openVault opens the vault that the settings name, nil when they name none. One
+// is made with the database only: fresh says whether there is none yet.
+func (s settings) openVault(ctx context.Context, fresh func() (bool, error)) (vault, error) {
+	if s.vault.path == "" {
+		return nil, nil
+	}
+	create, err := fresh()
+	if err != nil {
+		return nil, err
+	}
+	if s.vault.scheme == "postgres" {
+		if create && s.store.scheme == "postgres" { // before anything is made
+			if err := postgres.Apart(ctx, s.store.path, s.vault.path); err != nil {
+				return nil, err
+			}
+		}
+		v, err := postgres.OpenVault(ctx, s.vault.path, create)
+		if err != nil {
+			return nil, err
+		}
+		return v, nil
+	}
+	v, err := sqlite.OpenVault(ctx, s.vault.path, create)
+	if err != nil {
+		return nil, err
+	}
+	return v, nil
+}
+
+// sealedFile and sealedServer are a database with the vault that it is sealed
+// with, if any.
+type sealedFile struct {
+	*sqlite.DB
+	vault vault
+}
+
+func (f sealedFile) Close() error { return closeBoth(f.DB, f.vault) }
+
+type sealedServer struct {
+	*postgres.DB
+	vault vault
+}
+
+func (s sealedServer) Close() error { return closeBoth(s.DB, s.vault) }
+
+func closeBoth(db io.Closer, v vault) error {
+	err := db.Close()
+	if v != nil {
+		err = errors.Join(err, v.Close())
 	}
 	return err
 }
 
 // openFile opens a database file, or a copy of it, with the vault of the
-// settings. A vault is made with the database only.
+// settings.
 func (s settings) openFile(ctx context.Context, path string, key []byte) (sealedFile, error) {
-	o := sqlite.Options{MasterKey: key}
-	if s.vault == "" {
-		db, err := sqlite.Open(ctx, path, o)
-		return sealedFile{DB: db}, err
-	}
-	_, err := os.Stat(path)
-	v, err := sqlite.OpenVault(ctx, s.vault, errors.Is(err, fs.ErrNotExist))
+	v, err := s.openVault(ctx, func() (bool, error) {
+		_, err := os.Stat(path)
+		return errors.Is(err, fs.ErrNotExist), nil
+	})
 	if err != nil {
 		return sealedFile{}, err
 	}
-	o.Vault = v
-	db, err := sqlite.Open(ctx, path, o)
-	if err != nil {
+	db, err := sqlite.Open(ctx, path, sqlite.Options{MasterKey: key, Vault: v})
+	if err != nil && v != nil {
 		v.Close()
 	}
 	return sealedFile{db, v}, err
+}
+
+// openServer opens the PostgreSQL database of the settings with their vault.
+func (s settings) openServer(ctx context.Context, o postgres.Options) (sealedServer, error) {
+	v, err := s.openVault(ctx, func() (bool, error) {
+		h, err := postgres.Examine(ctx, s.store.path)
+		return !h.Made, err
+	})
+	if err != nil {
+		return sealedServer{}, err
+	}
+	o.Vault = v
+	db, err := postgres.Open(ctx, s.store.path, o)
+	if err != nil && v != nil {
+		v.Close()
+	}
+	return sealedServer{db, v}, err
 }
 
 // openPostgres opens a database that other processes may share, so the key
@@ -177,7 +235,7 @@ func openPostgres(ctx context.Context, s settings, emb model.Embedder, log *slog
 	if len(s.masterKey) == 0 {
 		return nil, tenet.Errorf(tenet.Invalid, "config", "master_key: PostgreSQL needs one, 64 hexadecimal digits, the same for every process")
 	}
-	db, err := postgres.Open(ctx, s.store.path, postgres.Options{MasterKey: s.masterKey})
+	db, err := s.openServer(ctx, postgres.Options{MasterKey: s.masterKey})
 	if err != nil {
 		return nil, err
 	}

@@ -81,7 +81,7 @@ var keys = []setting{
 	{"key_service_key", "", false, "the name of its key; empty: tenet"},
 	{"key_service_token", "", true, "what it is asked with"},
 	{"fence_secret", "", true, "keys the fence around rendered memory, the same for every process; empty: derived from the master key"},
-	{"vault", "", false, "the file of a sealed database's data keys; a new database with one is made sealed"},
+	{"vault", "", false, "where a sealed database's data keys are, a file or `postgres://` on another server; a new database with one is made sealed"},
 }
 
 // settings are the effective configuration, checked.
@@ -106,7 +106,7 @@ type settings struct {
 	wrapped    []string // master keys that the key service has still to unwrap
 	fence      []byte
 	policy     string
-	vault      string
+	vault      dsn // empty: what rests is not sealed
 
 	file   string            // the file that was read, or empty
 	values map[string]string // as given, for config check
@@ -304,8 +304,13 @@ func (s *settings) check() error {
 			return bad("sessions", "want redis:// or rediss://")
 		}
 	}
-	if s.vault = v["vault"]; s.vault != "" && (s.store.scheme != "sqlite" || v["sessions"] != "") {
-		return bad("vault", "only a file that holds the sessions, too, can be sealed")
+	if v["vault"] != "" {
+		switch s.vault, err = parseDSN(v["vault"]); {
+		case err != nil || s.vault.scheme == "redis":
+			return bad("vault", "want a file, or postgres:// on another server than the store's")
+		case v["sessions"] != "":
+			return bad("vault", "sessions in Redis are not sealed with the ledger: leave sessions out to keep them with it")
+		}
 	}
 	if s.tenant = v["tenant"]; s.tenant != "" {
 		_, err = tenet.NewScope(s.tenant, tenet.WholeTenant())

@@ -75,8 +75,8 @@ type template struct {
 
 var templates struct {
 	sync.Mutex
-	made  map[template]string
-	vault *Vault // of all sealed databases that are made like one
+	made   map[template]string
+	vaults map[template]*Vault // of all sealed databases that are made like one
 }
 
 var databases atomic.Int64
@@ -111,8 +111,12 @@ func like(t testing.TB, of template) string {
 		raw(t, dsn, "CREATE DATABASE "+from)
 		o := Options{MasterKey: testKey, Partitions: of.partitions, MaxConns: 2}
 		if of.sealed {
-			templates.vault, _ = vaultIn(t)
-			o.Vault = elsewhere{templates.vault}
+			v, _ := vaultIn(t)
+			o.Vault = elsewhere{v}
+			if templates.vaults == nil {
+				templates.vaults = map[template]*Vault{}
+			}
+			templates.vaults[of] = v
 		}
 		db, err := Open(ctx, named(t, dsn, from), o)
 		if err != nil {
@@ -147,7 +151,7 @@ func like(t testing.TB, of template) string {
 func TestMain(m *testing.M) {
 	code := m.Run()
 	names := slices.Collect(maps.Values(templates.made))
-	if v := templates.vault; v != nil {
+	for _, v := range templates.vaults {
 		names = append(names, v.pool.Config().ConnConfig.Database)
 		v.Close()
 	}
@@ -210,7 +214,10 @@ func sealedIn(t testing.TB, dsn string, of template) *DB {
 	t.Helper()
 	of.sealed = true
 	name := like(t, of)
-	db, err := Open(ctx, named(t, dsn, name), Options{MasterKey: testKey, MaxConns: 8, Vault: elsewhere{templates.vault}})
+	templates.Lock()
+	v := templates.vaults[of]
+	templates.Unlock()
+	db, err := Open(ctx, named(t, dsn, name), Options{MasterKey: testKey, MaxConns: 8, Vault: elsewhere{v}})
 	if err != nil {
 		t.Fatalf("open: %v", err)
 	}

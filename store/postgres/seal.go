@@ -3,7 +3,6 @@ package postgres
 import (
 	"context"
 
-	"github.com/tenet-memory/tenet"
 	"github.com/tenet-memory/tenet/store"
 	"github.com/tenet-memory/tenet/store/erasing"
 	"github.com/tenet-memory/tenet/store/sealing"
@@ -31,14 +30,7 @@ func (db *DB) apart(ctx context.Context, v store.Vault) error {
 	if !is {
 		return nil
 	}
-	var here int64
-	if err := db.pool.QueryRow(ctx, serverName).Scan(&here); err != nil {
-		return err
-	}
-	if here == own.server {
-		return tenet.Errorf(tenet.Invalid, "open", "the vault is on the database's own server, whose backups and write-ahead log would hold both: it belongs on another")
-	}
-	return nil
+	return twoServers(ctx, db.pool, own.pool)
 }
 
 // shredded removes the rows of subjects whose data keys are destroyed: an older

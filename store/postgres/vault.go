@@ -21,9 +21,8 @@ var _ store.Vault = (*Vault)(nil)
 // VACUUM FULL, and in its server's write-ahead log and backups as long as those
 // are kept: they are to be kept no longer than what is erased may be readable.
 type Vault struct {
-	pool   *pgxpool.Pool
-	id     []byte
-	server int64 // the server's own name for itself, which its copies share
+	pool *pgxpool.Pool
+	id   []byte
 }
 
 // vaultTimeout bounds each call.
@@ -41,19 +40,43 @@ func OpenVault(ctx context.Context, dsn string, create bool) (*Vault, error) {
 		return nil, failure(op, err)
 	}
 	v := &Vault{pool: pool}
-	if err = v.find(ctx, create); err == nil {
-		err = pool.QueryRow(ctx, serverName).Scan(&v.server)
-	}
-	if err != nil {
+	if err := v.find(ctx, create); err != nil {
 		pool.Close()
 		return nil, failure(op, err)
 	}
 	return v, nil
 }
 
-// serverName tells a server from others: its base backups, its standbys and its
-// write-ahead log are of all its databases.
-const serverName = `SELECT system_identifier FROM pg_control_system()`
+// Apart is Invalid when two databases are on one server, or on copies of one.
+func Apart(ctx context.Context, a, b string) error {
+	const op = "open vault"
+	ctx, cancel := context.WithTimeout(ctx, vaultTimeout)
+	defer cancel()
+	var pools [2]*pgxpool.Pool
+	for i, dsn := range []string{a, b} {
+		var err error
+		if pools[i], err = connect(ctx, dsn, 1); err != nil {
+			return failure(op, err)
+		}
+		defer pools[i].Close()
+	}
+	return failure(op, twoServers(ctx, pools[0], pools[1]))
+}
+
+// twoServers goes by the server's own name for itself: base backups, standbys and the
+// write-ahead log are of all databases of a server.
+func twoServers(ctx context.Context, a, b *pgxpool.Pool) error {
+	var names [2]int64
+	for i, pool := range []*pgxpool.Pool{a, b} {
+		if err := pool.QueryRow(ctx, `SELECT system_identifier FROM pg_control_system()`).Scan(&names[i]); err != nil {
+			return err
+		}
+	}
+	if names[0] == names[1] {
+		return tenet.Errorf(tenet.Invalid, "open vault", "the vault is on the database's own server, whose backups and write-ahead log would hold both: it belongs on another")
+	}
+	return nil
+}
 
 // making is the advisory lock under which a vault is made ("TNVT").
 const making = 0x544e5654
