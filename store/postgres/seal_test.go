@@ -432,6 +432,49 @@ func TestACrashBeforeTheKeyIsDestroyedIsMadeUpFor(t *testing.T) {
 	}
 }
 
+// TestAnErasureIsPendingUntilItsVaultIsBack: the rows go at once, and the key
+// when it can be reached.
+func TestAnErasureIsPendingUntilItsVaultIsBack(t *testing.T) {
+	t.Parallel()
+	db, v, dsn := newSealed(t)
+	sarah := user(t, "acme", "sarah")
+	if err := say(t, db, sarah, "c1"); err != nil {
+		t.Fatal(err)
+	}
+	id := surrogate(t, db, sarah)
+	own := v.pool.Config().ConnString()
+	v.Close()
+	erased(t, db, sarah)
+	if err := db.Purge(ctx); tenet.KindOf(err) != tenet.Unavailable {
+		t.Errorf("without the vault: %v", err)
+	}
+	es, err := db.Erasures(ctx, "acme", 10)
+	if err != nil || len(es) != 1 || es[0].State != store.ErasurePending {
+		t.Errorf("%+v (%v)", es, err)
+	}
+	if n := surrogate(t, db, sarah); n != 0 {
+		t.Error("the rows are there")
+	}
+	back, err := OpenVault(ctx, own, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer back.Close()
+	again, err := openWith(t, dsn, back, testKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := again.Purge(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if w, err := back.Kept(ctx, id); err != nil || w != nil {
+		t.Errorf("the key: %d bytes (%v)", len(w), err)
+	}
+	if es, err = again.Erasures(ctx, "acme", 10); err != nil || es[0].State != store.ErasureDone {
+		t.Errorf("%+v (%v)", es, err)
+	}
+}
+
 func TestASealedDatabaseIsOpenedWithItsVaultOnly(t *testing.T) {
 	t.Parallel()
 	db, v, dsn := newSealed(t)
@@ -554,7 +597,7 @@ func TestAServerWithoutAKeyTakesNobodyForNew(t *testing.T) {
 func TestOfServersThatMeetASubjectAtOnceOneMakesItsKey(t *testing.T) {
 	t.Parallel()
 	_, v, dsn := newSealed(t)
-	_, ownDSN := v, v.pool.Config().ConnString()
+	ownDSN := v.pool.Config().ConnString()
 	const servers, subjects = 4, 8
 	dbs := make([]*DB, servers)
 	for i := range dbs {
