@@ -3,6 +3,7 @@ package redis
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
 	"strconv"
 
@@ -163,24 +164,28 @@ func (db *DB) PutBack(ctx context.Context, scope tenet.Scope, w store.WholeSessi
 		return err
 	}
 	_, _, err = db.write(ctx, writing{op: op, script: "putback", place: p, s: s, enter: true, args: func(sub subject) []any {
-		args := []any{
-			strconv.FormatInt(w.Began().UnixMicro(), 10), p.tenant, sub.sealName(s, w.ID, w.Reads), decimal(int64(w.TTL)), bit(w.RetainNone),
-			micros(w.CreatedAt), micros(w.EndedAt), micros(w.LastAt), micros(w.DueAt),
-			decimal(w.Length), decimal(w.Consolidated), decimal(w.Attempts), string(w.LastCode),
-			len(w.Messages), len(w.Receipts), len(w.Proposals),
-		}
+		var places, log, clients, receipts, proposals []any
 		for _, m := range w.Messages {
-			client, print := sub.client(m)
-			args = append(args, string(m.ID), sub.entry(s, m), client, print)
+			places = append(places, string(m.ID), s+" "+decimal(m.Seq))
+			log = append(log, sub.entry(s, m))
+			if client, print := sub.client(m); client != nil {
+				clients = append(clients, client, decimal(m.Seq)+" "+string(print))
+			}
 		}
 		for _, r := range w.Receipts {
 			at := micros(r.At)
-			args = append(args, append([]byte(at+" "), sub.seal(column.EncodeReceipt(r), about("receipt", s, at))...))
+			receipts = append(receipts, at+" "+string(sub.seal(column.EncodeReceipt(r), about("receipt", s, at))))
 		}
-		for _, c := range w.Proposals {
-			args = append(args, string(c.ID), append(store.ContentDigest(sub.key, c), sub.seal(column.EncodeCandidate(c), about("proposal", s, string(c.ID)))...))
+		for i, c := range w.Proposals {
+			sealed := sub.seal(column.EncodeCandidate(c), about("proposal", s, string(c.ID)))
+			proposals = append(proposals, string(c.ID), fmt.Sprintf("%012d", i+1)+string(store.ContentDigest(sub.key, c))+string(sealed))
 		}
-		return args
+		return slices.Concat([]any{
+			strconv.FormatInt(w.Began().UnixMicro(), 10), p.tenant, sub.sealName(s, w.ID, w.Reads), decimal(int64(w.TTL)), bit(w.RetainNone),
+			micros(w.CreatedAt), micros(w.EndedAt), micros(w.LastAt), micros(w.DueAt),
+			decimal(w.Length), decimal(w.Consolidated), decimal(w.Attempts), string(w.LastCode),
+			len(log), len(clients) / 2, len(receipts), len(proposals) / 2,
+		}, places, log, clients, receipts, proposals)
 	}})
 	return err
 }
