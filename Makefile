@@ -86,7 +86,7 @@ test-postgres:
 # The Redis backend, alone and as a cluster, and the stories on it.
 test-redis:
 	@TENET_TEST_REQUIRE="redis postgres" scripts/test-servers.sh run sh -c \
-		'go test -count=1 -timeout 15m ./store/redis && go test -count=1 -timeout 15m -run "TestStories|TestTheServers" ./memory'
+		'go test -count=1 -timeout 15m ./store/redis && go test -count=1 -timeout 15m -run "TestStories|TestTheServers|TestAMemoryMoves|TestATenantMoves" ./memory'
 
 # Bounded in make test; here as long as it takes to be believed.
 soak:
