@@ -23,7 +23,7 @@ var imports = map[string]struct{ own, outside []string }{
 	// The API of OpenTelemetry, not its SDK: what a span may carry is decided in one place.
 	"trace":            {own: []string{""}, outside: []string{"go.opentelemetry.io/otel"}},
 	"store":            {own: []string{"", "gate"}},
-	"store/column":     {own: []string{""}},
+	"store/column":     {own: []string{""}, outside: []string{"github.com/klauspost/compress"}},
 	"store/sealing":    {own: []string{"", "store"}},
 	"store/erasing":    {own: []string{"", "gate", "store", "store/column", "store/sealing"}},
 	"store/archiving":  {own: []string{"", "gate", "store", "store/column", "store/erasing"}},

@@ -3,7 +3,7 @@
 // is missing, a value's spelling and any year. Its forms are on disk: a change
 // is another version of the form, never another reading of the same bytes.
 //
-// It imports tenet and the standard library.
+// It imports tenet, the standard library and a library of Snappy's format.
 package column
 
 import (
@@ -12,6 +12,8 @@ import (
 	"slices"
 	"time"
 	"unsafe"
+
+	"github.com/klauspost/compress/s2"
 
 	"github.com/tenet-memory/tenet"
 )
@@ -370,11 +372,15 @@ func EncodeCheckpoint(k tenet.Checkpoint) []byte {
 		e.Str(string(s.Outcome))
 	}
 	EncodeStrings(&e, k.Effects)
-	return e.B
+	return Pack(e.B)
 }
 
 // DecodeCheckpoint keeps parts of plain.
 func DecodeCheckpoint(plain []byte, k *tenet.Checkpoint) error {
+	plain, err := Unpack(plain)
+	if err != nil {
+		return err
+	}
 	d := Decoder{B: plain}
 	if d.Num() != 1 {
 		return tenet.Errorf(tenet.Internal, "decode", "a stored checkpoint has an unknown form")
@@ -386,6 +392,39 @@ func DecodeCheckpoint(plain []byte, k *tenet.Checkpoint) error {
 	}
 	k.Effects = DecodeStrings[string](&d)
 	return d.Err()
+}
+
+// packed is the version that Pack puts before what it made smaller.
+const packed = 2
+
+// Pack makes a column that begins with its form's version smaller, as a block of
+// Snappy's format, where that is worth it: what is sealed can't be made smaller
+// any more.
+func Pack(b []byte) []byte {
+	if len(b) < 256 {
+		return b
+	}
+	out := binary.AppendVarint(make([]byte, 0, 1+s2.MaxEncodedLen(len(b))), packed)
+	block := s2.EncodeSnappy(out[1:cap(out)], b)
+	if len(block) > len(b)-len(b)/8 {
+		return b
+	}
+	return out[:1+len(block)]
+}
+
+// Unpack reverses Pack; what was not packed comes back as it is.
+func Unpack(b []byte) ([]byte, error) {
+	d := Decoder{B: b}
+	if d.Num() != packed {
+		return b, nil
+	}
+	// No byte of the format stands for more than some twenty of the text.
+	if n, err := s2.DecodedLen(d.B); err == nil && n/32 <= len(d.B) {
+		if out, err := s2.Decode(nil, d.B); err == nil {
+			return out, nil
+		}
+	}
+	return nil, tenet.Errorf(tenet.Internal, "decode", "a stored column is damaged")
 }
 
 // AsBytes and AsNumbers are the same memory as the other type.

@@ -1,6 +1,8 @@
 package column_test
 
 import (
+	"bytes"
+	"crypto/rand"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -29,6 +31,7 @@ func FuzzDamagedColumns(f *testing.F) {
 	f.Add(column.EncodeReceipt(tenet.Receipt{ID: "r", Facts: []tenet.RecordID{"a"}, Pending: []int64{1}}))
 	f.Add(column.EncodeReceipt(tenet.Receipt{ID: "r", Recalled: []tenet.RecordID{"a"}, Scores: []tenet.Score{{Turn: 7311, Exact: 10000}}}))
 	f.Add(column.EncodeCheckpoint(tenet.Checkpoint{State: []byte("state"), Done: []tenet.Step{{Name: "one"}}}))
+	f.Add(column.EncodeCheckpoint(tenet.Checkpoint{State: bytes.Repeat([]byte("state"), 100)}))
 	f.Add([]byte{0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f})
 	f.Fuzz(func(t *testing.T, b []byte) {
 		if c, err := column.DecodeCandidate(b, s); err == nil {
@@ -55,7 +58,41 @@ func FuzzDamagedColumns(f *testing.F) {
 				t.Errorf("a checkpoint came back as another: %v", err)
 			}
 		}
+		column.Unpack(b)
 		(&column.Decoder{B: b}).Count()
 		column.DecodeMessage(&column.Decoder{B: b})
 	})
+}
+
+// TestWhatIsPackedComesBack: what repeats itself is smaller, what does not is as
+// it was, and a block that says it is longer than it can be is damaged.
+func TestWhatIsPackedComesBack(t *testing.T) {
+	t.Parallel()
+	noise := make([]byte, 10<<10)
+	rand.Read(noise)
+	for _, c := range []struct {
+		name  string
+		state []byte
+		most  int
+	}{
+		{"empty", nil, 16},
+		{"short", []byte("state"), 16},
+		{"a sentence over and over", bytes.Repeat([]byte("Could you look up this week's promotions for me? "), 200), 1 << 10},
+		{"a megabyte", bytes.Repeat([]byte("promotions "), tenet.MaxState/11), 64 << 10},
+		{"noise", noise, len(noise) + 16},
+		{"noise, and a sentence", append(bytes.Repeat([]byte("promotions "), 1000), noise...), len(noise) + 1<<10},
+	} {
+		b := column.EncodeCheckpoint(tenet.Checkpoint{State: c.state})
+		if len(b) > c.most {
+			t.Errorf("%s: %d bytes of %d", c.name, len(b), len(c.state))
+		}
+		var k tenet.Checkpoint
+		if err := column.DecodeCheckpoint(b, &k); err != nil || !bytes.Equal(k.State, c.state) {
+			t.Errorf("%s: came back as %d bytes, %v", c.name, len(k.State), err)
+		}
+	}
+	bomb := append([]byte{4}, 0xff, 0xff, 0xff, 0xff, 0x0f, 0, 0, 0)
+	if _, err := column.Unpack(bomb); tenet.KindOf(err) != tenet.Internal {
+		t.Errorf("four gigabytes in eight bytes: %v", err)
+	}
 }

@@ -72,6 +72,7 @@ func (db *DB) Again(ctx context.Context, d gate.Decision, j store.Journaled) (st
 		return e.note()
 	})
 	db.facts.clear()
+	db.seats.clear()
 	return out, err
 }
 

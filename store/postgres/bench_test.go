@@ -67,7 +67,7 @@ func each(b *testing.B, f func(b *testing.B, clients int)) {
 }
 
 // bench is a store with scopes of 50 facts each.
-func bench(b *testing.B, scopes int) (*DB, []tenet.Scope, []int64) {
+func bench(b testing.TB, scopes int) (*DB, []tenet.Scope, []int64) {
 	b.Helper()
 	db, err := Open(ctx, named(b, server(b), database(b, 0)), Options{MasterKey: testKey, MaxConns: 32})
 	if err != nil {

@@ -74,6 +74,7 @@ type tx struct {
 	on      *pgxpool.Conn
 	waiting []statement
 	writes  bool
+	repeats bool // done twice, it is done once: it may be tried again though it may have been committed
 }
 
 type statement struct {
@@ -393,5 +394,5 @@ func (c conn) try(ctx context.Context, begin string, f func(conn) error) (again 
 		return false, tenet.Errorf(tenet.Internal, "commit", "the transaction was undone")
 	}
 	// A connection that was lost here may have been lost after the commit.
-	return undone(err), err
+	return undone(err) || t.repeats && lost(err), err
 }

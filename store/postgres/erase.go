@@ -67,6 +67,7 @@ func (db *DB) Erase(ctx context.Context, d gate.Decision, o store.EraseOptions) 
 		return store.Erased{}, err
 	}
 	db.facts.clear()
+	db.seats.clear()
 	return out, nil
 }
 

@@ -109,11 +109,16 @@ func (s subject) mayBegin(c conn, id tenet.SessionID) error {
 // visitor notes that a person acts in a scope that is not their own, so that
 // erasing them finds it.
 func (db *DB) visitor(c conn, s subject, principal string) error {
-	id, ok := strings.CutPrefix(principal, "user:")
-	if !ok || s.scope.Subject().Kind() == tenet.SubjectUser && s.scope.Subject().ID() == id {
+	if !visits(s, principal) {
 		return nil
 	}
 	return db.note(c, s, principal)
+}
+
+// visits reports whether a principal is somebody else than the scope's subject.
+func visits(s subject, principal string) bool {
+	id, ok := strings.CutPrefix(principal, "user:")
+	return ok && (s.scope.Subject().Kind() != tenet.SubjectUser || s.scope.Subject().ID() != id)
 }
 
 // voices notes whose word something rests on.

@@ -73,6 +73,7 @@ type DB struct {
 	circuit store.Circuit
 	facts   factCache
 	seal    *sealing.Sealer // nil: the database is not sealed
+	seats   seats
 }
 
 // Open connects to the database that the DSN names, bringing an older schema

@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/tenet-memory/tenet"
 	"github.com/tenet-memory/tenet/store"
@@ -109,46 +111,88 @@ func (db *DB) Hold(ctx context.Context, scope tenet.Scope, id tenet.SessionID, h
 	return fence, err
 }
 
-// PutCheckpoint implements store.Runs.
+const (
+	lockSeat = `SELECT 1 FROM tenet.sessions x JOIN tenet.subjects s ON s.scope = x.scope WHERE x.scope = $1 AND x.sid = $2 FOR UPDATE OF x FOR KEY SHARE OF s`
+
+	// putCheckpoint writes when the run stands where the caller thinks, and says
+	// where it stood. It follows lockSeat, so nothing it reads can move.
+	putCheckpoint = `WITH run AS (
+			SELECT x.ended_at, coalesce(h.fence, 0) AS fence, coalesce((SELECT max(version) FROM tenet.checkpoints k WHERE k.scope = $1 AND k.sid = $2), 0) AS last,
+				(SELECT content FROM tenet.checkpoints k WHERE k.scope = $1 AND k.sid = $2 AND k.version = $3) AS old
+			FROM tenet.sessions x LEFT JOIN tenet.holds h ON h.scope = x.scope AND h.sid = x.sid WHERE x.scope = $1 AND x.sid = $2
+		), put AS (
+			INSERT INTO tenet.checkpoints (scope, sid, version, step, position, at, content, sealed)
+			SELECT $1, $2, $3, $4::bigint, $5::bigint, $6::bigint, $7::bytea, $8::bytea FROM run
+			WHERE ended_at = $9 AND ($10::bigint = 0 OR fence = $10) AND last = $3 - 1 RETURNING version
+		), past AS (
+			DELETE FROM tenet.checkpoints k USING put WHERE k.scope = $1 AND k.sid = $2 AND k.version <= put.version - $11::bigint
+		)
+		SELECT ended_at, fence, old, EXISTS (SELECT FROM put) FROM run`
+)
+
+// PutCheckpoint implements store.Runs. All of it is one trip: the statement
+// decides, and what it saw is told afterwards.
 func (db *DB) PutCheckpoint(ctx context.Context, scope tenet.Scope, k tenet.Checkpoint, fence uint64, keep int) error {
 	const op = "put checkpoint"
 	if k.Version < 1 || keep < 1 {
 		return invalid(op, "versions count from 1, and at least one is kept")
 	}
-	return db.mutate(ctx, op, scope, func() any { return struct{}{} }, func(c conn) error {
-		r, err := db.run(bg, c, op, scope, k.Session)
+	for again := false; ; again = true {
+		at, err := db.seat(ctx, op, scope, k.Session, again)
 		if err != nil {
 			return err
 		}
-		content := store.CheckpointDigest(r.key, k)
-		if k.Version <= r.last {
-			var old []byte
-			err := c.row(bg, `SELECT content FROM tenet.checkpoints WHERE scope = $1 AND sid = $2 AND version = $3`, []any{r.subject.id, r.sid, k.Version}, &old)
-			if err == nil && bytes.Equal(old, content) {
+		sub := subject{scope: scope, id: at.id, key: at.key}
+		content := store.CheckpointDigest(at.key, k)
+		sealed := at.key.Seal(column.EncodeCheckpoint(k), sub.about("checkpoint", at.sid, ""))
+		var r *run
+		var old []byte
+		var put bool
+		told := func() error {
+			switch {
+			case r == nil:
+				return absent(op, "session")
+			case put || bytes.Equal(old, content):
 				return nil
 			}
-			if err != nil && !errors.Is(err, pgx.ErrNoRows) {
+			if err := r.open(op, fence); err != nil {
 				return err
 			}
-		}
-		if err := r.open(op, fence); err != nil {
-			return err
-		}
-		if k.Version != r.last+1 {
 			return conflict(op, "the run stands elsewhere: read its newest checkpoint")
 		}
-		if err := db.visitor(c, r.subject, k.By); err != nil {
+		err = db.mutate(ctx, op, scope, func() any { return struct{}{} }, func(c conn) error {
+			r, old, put = nil, nil, false
+			c.tx.repeats = true
+			if err := c.exec(lockSeat, at.id, at.sid); err != nil {
+				return err
+			}
+			c.ask(putCheckpoint, []any{at.id, at.sid, k.Version, k.Step, k.Position, column.Start(k.At), content, sealed, int64(column.NoStart), int64(fence), keep},
+				func(rs *rows) error {
+					var ended int64
+					r = &run{}
+					err := rs.Scan(&ended, &r.fence, &old, &put)
+					r.ended = ended != column.NoStart
+					return err
+				})
+			if store.OnceFrom(ctx) == nil && !visits(sub, k.By) {
+				return nil
+			}
+			// What is to be written beside it depends on whether it was.
+			if err := c.tx.flush(); err != nil {
+				return err
+			}
+			if err := told(); err != nil || !put {
+				return err
+			}
+			return db.visitor(c, sub, k.By)
+		})
+		if err == nil {
+			err = told()
+		}
+		if r != nil || again || tenet.KindOf(err) != tenet.NotFound {
 			return err
 		}
-		if err := c.exec(`INSERT INTO tenet.checkpoints (scope, sid, version, step, position, at, content, sealed) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
-			r.subject.id, r.sid, k.Version, k.Step, k.Position, column.Start(k.At), content, r.key.Seal(column.EncodeCheckpoint(k), r.about("checkpoint", r.sid, ""))); err != nil {
-			return err
-		}
-		if k.Version <= int64(keep) {
-			return nil
-		}
-		return c.exec(`DELETE FROM tenet.checkpoints WHERE scope = $1 AND sid = $2 AND version <= $3`, r.subject.id, r.sid, k.Version-int64(keep))
-	})
+	}
 }
 
 // Checkpoints implements store.Runs.
@@ -166,11 +210,18 @@ func (db *DB) Checkpoints(ctx context.Context, scope tenet.Scope, id tenet.Sessi
 	if below == 0 {
 		below = column.NoEnd
 	}
-	// The session, its key and its versions in one trip; a session without any
-	// is one row of none.
+	// With the seat at hand its versions are one look at one table. Without it, or
+	// without a version, the session is looked for, its key and its versions in
+	// one trip; a session without any is one row of none.
+	name := seatName{scope, id}
+	if at, ok := db.remembered(name); ok {
+		out, err := db.below(ctx, db.at(scope), name, at, below, limit)
+		if err != nil || len(out) > 0 {
+			return out, failure(op, err)
+		}
+	}
 	var out []tenet.Checkpoint
-	r := subject{scope: scope}
-	found := false
+	var at seat
 	c, err := db.bound(ctx, db.at(scope), op, scope)
 	if err != nil {
 		return nil, err
@@ -181,35 +232,156 @@ func (db *DB) Checkpoints(ctx context.Context, scope tenet.Scope, id tenet.Sessi
 		WHERE s.tenant = $1 AND s.kind = $2 AND s.external_id = $3 ORDER BY k.version DESC`,
 		append(db.names(scope), string(id), below, limit), func(rs *rows) error {
 			k := tenet.Checkpoint{Session: id}
-			var at, sid int64
+			var since int64
 			var wrapped, sealed []byte
-			if err := rs.Scan(&r.id, &wrapped, &sid, &k.Version, &k.Step, &k.Position, &at, &sealed); err != nil {
+			found := at.sid != 0
+			if err := rs.Scan(&at.id, &wrapped, &at.sid, &k.Version, &k.Step, &k.Position, &since, &sealed); err != nil {
 				return err
 			}
-			var err error
 			if !found {
-				if r.key, err = db.unwrap(r.id, wrapped); err != nil {
+				var err error
+				if at.key, err = db.unwrap(at.id, wrapped); err != nil {
 					return err
 				}
 			}
-			if found = true; sealed == nil {
+			if sealed == nil {
 				return nil
 			}
-			k.At = column.From(at)
-			plain, err := r.key.Unseal(sealed, r.about("checkpoint", sid, ""))
-			if err != nil {
-				return err
-			}
-			if err := column.DecodeCheckpoint(plain, &k); err != nil {
-				return err
-			}
+			k.At = column.From(since)
 			out = append(out, k)
-			return nil
+			return at.open(scope, sealed, &out[len(out)-1])
 		})
-	if err == nil && !found {
+	switch {
+	case err == nil && at.sid == 0:
 		err = absent(op, "session")
+	case err == nil:
+		db.seats.keep(name, at)
 	}
 	return out, failure(op, err)
+}
+
+// below are the checkpoints before a version of a session whose seat is a guess: none when it
+// was wrong.
+func (db *DB) below(ctx context.Context, c conn, name seatName, at seat, version int64, limit int) ([]tenet.Checkpoint, error) {
+	var out []tenet.Checkpoint
+	var sealed []byte
+	err := c.each(ctx, `SELECT version, step, position, at, sealed FROM tenet.checkpoints WHERE scope = $1 AND sid = $2 AND version < $3 ORDER BY version DESC LIMIT $4`,
+		[]any{at.id, at.sid, version, limit}, func(rs *rows) error {
+			k := tenet.Checkpoint{Session: name.id}
+			var since int64
+			if err := rs.Scan(&k.Version, &k.Step, &k.Position, &since, (*pgtype.DriverBytes)(&sealed)); err != nil {
+				return err
+			}
+			k.At = column.From(since)
+			out = append(out, k)
+			return at.open(name.scope, sealed, &out[len(out)-1])
+		})
+	return out, err
+}
+
+// open reads what of a checkpoint is sealed.
+func (at seat) open(scope tenet.Scope, sealed []byte, k *tenet.Checkpoint) error {
+	s := subject{scope: scope, id: at.id}
+	plain, err := at.key.Unseal(sealed, s.about("checkpoint", at.sid, ""))
+	if err != nil {
+		return err
+	}
+	return column.DecodeCheckpoint(plain, k)
+}
+
+// seat is where a session lies, and its subject's key, which a put has to know
+// before it is sent. It is a guess until a row with its numbers is found:
+// surrogates are never given twice, and go when what they stand for goes.
+type seat struct {
+	id, sid int64
+	key     store.DataKey
+}
+
+type seatName struct {
+	scope tenet.Scope
+	id    tenet.SessionID
+}
+
+// seat is the one that is remembered, or is looked up; NotFound without a session.
+func (db *DB) seat(ctx context.Context, op string, scope tenet.Scope, id tenet.SessionID, afresh bool) (seat, error) {
+	if scope.IsZero() {
+		return seat{}, invalid(op, "no scope")
+	}
+	if err := tenet.CheckSessionID(id); err != nil {
+		return seat{}, err
+	}
+	name := seatName{scope, id}
+	if s, ok := db.remembered(name); ok && !afresh {
+		return s, nil
+	}
+	var s seat
+	var wrapped []byte
+	c, err := db.bound(ctx, db.at(scope), op, scope)
+	if err != nil {
+		return s, err
+	}
+	err = c.row(ctx, `SELECT s.scope, s.data_key, n.sid FROM tenet.subjects s JOIN tenet.session_names n ON n.scope = s.scope AND n.external_id = $4
+		JOIN tenet.sessions x ON x.scope = n.scope AND x.sid = n.sid WHERE s.tenant = $1 AND s.kind = $2 AND s.external_id = $3`,
+		append(db.names(scope), string(id)), &s.id, &wrapped, &s.sid)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return s, absent(op, "session")
+	}
+	if err == nil {
+		s.key, err = db.unwrap(s.id, wrapped)
+	}
+	if err != nil {
+		return s, failure(op, err)
+	}
+	db.seats.keep(name, s)
+	return s, nil
+}
+
+// remembered is the seat that is kept. A sealed database's keys are the vault's,
+// which is asked each time: one that is destroyed is not here any more.
+func (db *DB) remembered(n seatName) (seat, bool) {
+	s, ok := db.seats.find(n)
+	if ok && db.seal != nil {
+		key, err := db.unwrap(s.id, nil)
+		s.key, ok = key, err == nil
+	}
+	return s, ok
+}
+
+// seats remembers those of sessions that were written lately.
+type seats struct {
+	mu sync.RWMutex
+	of map[seatName]seat
+}
+
+const cachedSeats = 20_000
+
+func (c *seats) find(n seatName) (seat, bool) {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	s, ok := c.of[n]
+	return s, ok
+}
+
+func (c *seats) keep(n seatName, s seat) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.of == nil {
+		c.of = map[seatName]seat{}
+	}
+	for other := range c.of { // any one: which does not matter much
+		if len(c.of) < cachedSeats {
+			break
+		}
+		delete(c.of, other)
+	}
+	c.of[n] = s
+}
+
+// clear forgets all: an erased subject's key does not linger in memory.
+func (c *seats) clear() {
+	c.mu.Lock()
+	c.of = nil
+	c.mu.Unlock()
 }
 
 // DeleteSession implements store.Deleter.

@@ -39,6 +39,7 @@ var eraseClauses = []eraseClause{
 	{"WhatAPersonLeftElsewhereGoes", leftElsewhereGoes},
 	{"EveryWordLeftElsewhereIsFound", everyWordElsewhere},
 	{"PartsGoAndTheChainVerifies", partsGo},
+	{"AStateThatHoldsItGoes", aStateThatHoldsItGoes},
 	{"WhatOthersSaidTooStays", saidByOthersStays},
 	{"ASessionKeptElsewhereGoes", sessionElsewhereGoes},
 	{"ADryRunWritesNothing", aDryRunWritesNothing},

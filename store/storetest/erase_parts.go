@@ -11,6 +11,22 @@ import (
 	"github.com/tenet-memory/tenet/store"
 )
 
+// aStateThatHoldsItGoes: whatever its length, for long ones are packed.
+func aStateThatHoldsItGoes(t testing.TB, r *eraseRig) {
+	const text = "I have a severe shellfish allergy"
+	r.say("chat", "m1", text, "app:test")
+	other := strings.Repeat("What are this week's promotions? ", 40)
+	for i, state := range []string{text, other, other + text, strings.Repeat(text+". ", 40), other + other} {
+		must(t, r.db.PutCheckpoint(ctx, r.scope, tenet.Checkpoint{Session: "chat", Version: int64(i) + 1, State: []byte(state), At: r.now}, 0, 10))
+	}
+	r.gone(gate.Selection{Message: "m1"})
+	ks, err := r.db.Checkpoints(ctx, r.scope, "chat", 0, 10)
+	must(t, err)
+	if len(ks) != 2 || string(ks[0].State) != other+other || string(ks[1].State) != other {
+		t.Errorf("%d states are left, want the two that do not hold it", len(ks))
+	}
+}
+
 func partsGo(t testing.TB, r *eraseRig) {
 	for _, c := range []struct {
 		name string
