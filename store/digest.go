@@ -284,10 +284,15 @@ func (k DataKey) Opener() Opener { return Opener{k.aead()} }
 
 // Unseal reverses Seal; an altered or swapped text is an Internal error.
 func (o Opener) Unseal(sealed []byte, about string) ([]byte, error) {
+	return o.UnsealBytes(sealed, []byte(about))
+}
+
+// UnsealBytes is Unseal for a caller who puts about together in place.
+func (o Opener) UnsealBytes(sealed, about []byte) ([]byte, error) {
 	if o.aead == nil || len(sealed) < o.aead.NonceSize() {
 		return nil, tenet.Errorf(tenet.Internal, "unseal", "a sealed text is too short")
 	}
-	plain, err := o.aead.Open(nil, sealed[:o.aead.NonceSize()], sealed[o.aead.NonceSize():], []byte(about))
+	plain, err := o.aead.Open(nil, sealed[:o.aead.NonceSize()], sealed[o.aead.NonceSize():], about)
 	if err != nil {
 		return nil, tenet.Errorf(tenet.Internal, "unseal", "a sealed text was altered")
 	}

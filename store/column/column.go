@@ -7,6 +7,7 @@
 package column
 
 import (
+	"bytes"
 	"encoding/binary"
 	"math"
 	"slices"
@@ -82,6 +83,8 @@ func (e *Encoder) Flag(b bool) {
 type Decoder struct {
 	B   []byte
 	Bad bool
+	// Shares says that B never changes again, so that strings may be parts of it.
+	Shares bool
 }
 
 func (d *Decoder) Num() int64 {
@@ -100,9 +103,12 @@ func (d *Decoder) Str() string {
 		d.Bad, d.B = true, nil
 		return ""
 	}
-	s := string(d.B[size : size+int(n)])
+	b := d.B[size : size+int(n)]
 	d.B = d.B[size+int(n):]
-	return s
+	if d.Shares {
+		return unsafe.String(unsafe.SliceData(b), len(b))
+	}
+	return string(b)
 }
 
 // Raw is Str without a copy: the bytes stay those of the decoder's input.
@@ -195,7 +201,7 @@ func DecodeOrigins(b []byte, own string) ([]tenet.Origin, error) {
 	if len(b) == 0 {
 		return nil, nil
 	}
-	d := Decoder{B: b}
+	d := Decoder{B: bytes.Clone(b), Shares: true}
 	os := make([]tenet.Origin, d.Count())
 	for i := range os {
 		o := &os[i]

@@ -27,16 +27,17 @@ func (db *DB) Facts(ctx context.Context, scope tenet.Scope, at tenet.AsOf) ([]te
 	var p position
 	head := c.reading(selectHead, names, p.scan)
 	set := factSet{from: t, until: column.NoEnd}
+	read := make([]*tenet.Record, 0, 64) // records are large: they are sorted where they lie
 	found := c.reading(`SELECT `+recordColumns+` FROM tenet.records
 		WHERE scope = (SELECT scope FROM tenet.subjects WHERE tenant = $1 AND kind = $2 AND external_id = $3)
 		AND tier = 1 AND sys_to = 9223372036854775807 AND valid_to > $4`, append(names, t), func(rs *rows) error {
 		r, err := s.scanFact(rs, own, &set, t)
 		if err == nil && r != nil {
-			set.rows = append(set.rows, *r)
+			read = append(read, r)
 		}
 		return err
 	})
-	reset := func() { p, set = position{}, factSet{from: t, until: column.NoEnd} }
+	reset := func() { p, set, read = position{}, factSet{from: t, until: column.NoEnd}, read[:0] }
 	// With a set at hand the position tells whether it holds; without one, the
 	// two are asked for together.
 	both := at.Known.IsZero() && !db.facts.has(scope)
@@ -55,7 +56,7 @@ func (db *DB) Facts(ctx context.Context, scope tenet.Scope, at tenet.AsOf) ([]te
 		if err != nil {
 			return nil, failure(op, err)
 		}
-		slices.SortFunc(rs, byFact)
+		slices.SortFunc(rs, func(a, b tenet.Record) int { return byFact(&a, &b) })
 		return rs, nil
 	}
 	if !both {
@@ -69,7 +70,11 @@ func (db *DB) Facts(ctx context.Context, scope tenet.Scope, at tenet.AsOf) ([]te
 		p = pos
 	}
 	set.id, set.pos = p.id, p.facts // what was read may be newer: then the next look finds another position
-	slices.SortFunc(set.rows, byFact)
+	slices.SortFunc(read, byFact)
+	set.rows = make([]tenet.Record, len(read))
+	for i, r := range read {
+		set.rows[i] = *r
+	}
 	db.facts.put(scope, set)
 	return set.copy(), nil
 }

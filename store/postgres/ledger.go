@@ -375,6 +375,6 @@ func (db *DB) ownerOf(ctx context.Context, tenant string, id int64) (tenet.Scope
 }
 
 // byFact is the order of Facts.
-func byFact(a, b tenet.Record) int {
+func byFact(a, b *tenet.Record) int {
 	return cmp.Or(cmp.Compare(a.Key, b.Key), a.Valid.From.Compare(b.Valid.From), cmp.Compare(a.ID, b.ID))
 }

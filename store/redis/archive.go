@@ -131,19 +131,21 @@ func (db *DB) whole(ctx context.Context, op string, p place, s string) (w store.
 	if length != w.Length && (length > 0 || w.EndedAt.IsZero()) {
 		return w, false, tenet.Errorf(tenet.Internal, op, "a session's log is not what it counts: parts of it were evicted")
 	}
-	open := sub.key.Opener()
+	log := sub.entries(s)
 	for at := int64(0); at < length; {
-		r, err := db.stretch(ctx, op, p, s, at, int(min(asked, length-at)))
+		part, err := db.stretch(ctx, op, p, s, at, int(min(asked, length-at)))
+		if tenet.KindOf(err) == tenet.NotFound {
+			return w, false, nil
+		}
 		if err != nil {
 			return w, false, err
 		}
-		entries := r.list(4)
-		if len(entries) == 0 || r.str(2) != sub.kid {
+		if len(part.entries) == 0 || part.kid != sub.kid {
 			return w, false, nil
 		}
-		for i := range entries {
+		for _, e := range part.entries {
 			at++
-			m, err := sub.message(open, s, entries.str(i), w.ID, at)
+			m, err := log.message(e, w.ID, at)
 			if err != nil {
 				return w, false, err
 			}
@@ -181,7 +183,7 @@ func (db *DB) PutBack(ctx context.Context, scope tenet.Scope, w store.WholeSessi
 			proposals = append(proposals, string(c.ID), fmt.Sprintf("%012d", i+1)+string(store.ContentDigest(sub.key, c))+string(sealed))
 		}
 		return slices.Concat([]any{
-			strconv.FormatInt(w.Began().UnixMicro(), 10), p.tenant, sub.sealName(s, w.ID, w.Reads), decimal(int64(w.TTL)), bit(w.RetainNone),
+			strconv.FormatInt(w.Began().UnixMicro(), 10), db.tenant(p), sub.sealName(s, w.ID, w.Reads), decimal(int64(w.TTL)), bit(w.RetainNone),
 			micros(w.CreatedAt), micros(w.EndedAt), micros(w.LastAt), micros(w.DueAt),
 			decimal(w.Length), decimal(w.Consolidated), decimal(w.Attempts), string(w.LastCode),
 			len(log), len(clients) / 2, len(receipts), len(proposals) / 2,

@@ -60,10 +60,14 @@ func encodeCheckpoint(k tenet.Checkpoint) []byte {
 		e.Str(string(s.Outcome))
 	}
 	column.EncodeStrings(&e, k.Effects)
-	return e.B
+	return column.Pack(e.B)
 }
 
 func decodeCheckpoint(plain []byte, k *tenet.Checkpoint) error {
+	plain, err := column.Unpack(plain)
+	if err != nil {
+		return err
+	}
 	d := column.Decoder{B: plain}
 	if d.Num() != 1 {
 		return tenet.Errorf(tenet.Internal, "decode", "a stored checkpoint has an unknown form")

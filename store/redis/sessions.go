@@ -3,6 +3,7 @@ package redis
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"slices"
 	"strings"
 	"time"
@@ -98,7 +99,7 @@ func (db *DB) Ensure(ctx context.Context, scope tenet.Scope, n tenet.Session) (t
 		n.LastAt = n.CreatedAt
 	}
 	r, sub, err := db.write(ctx, writing{op: op, script: "ensure", place: p, s: s, enter: true, args: func(sub subject) []any {
-		return []any{p.tenant, sub.sealName(s, n.ID, n.Reads), decimal(int64(n.TTL)), bit(n.RetainNone),
+		return []any{db.tenant(p), sub.sealName(s, n.ID, n.Reads), decimal(int64(n.TTL)), bit(n.RetainNone),
 			micros(n.CreatedAt), micros(n.EndedAt), micros(n.LastAt), micros(n.DueAt)}
 	}})
 	if err != nil {
@@ -143,9 +144,20 @@ func (s subject) entry(token string, m tenet.Message) []byte {
 	return slices.Concat([]byte{byte(len(m.ID) >> 8), byte(len(m.ID))}, []byte(m.ID), nonce[:], s.seal(encodeMessage(m), about("message", token, string(m.ID))))
 }
 
-// message opens an entry of the log: the id, the nonce of the call that wrote
-// it, and the sealed rest.
-func (s subject) message(open store.Opener, token, entry string, id tenet.SessionID, seq int64) (tenet.Message, error) {
+// entries opens those of one session's log.
+type entries struct {
+	open  store.Opener
+	about []byte // all but the message's id
+}
+
+func (s subject) entries(token string) *entries {
+	prefix := about("message", token, "")
+	return &entries{s.key.Opener(), append(make([]byte, 0, len(prefix)+64), prefix...)}
+}
+
+// message opens an entry: the id, the nonce of the call that wrote it, and the
+// sealed rest.
+func (l *entries) message(entry string, id tenet.SessionID, seq int64) (tenet.Message, error) {
 	if len(entry) < 2 {
 		return tenet.Message{}, damaged()
 	}
@@ -154,11 +166,11 @@ func (s subject) message(open store.Opener, token, entry string, id tenet.Sessio
 		return tenet.Message{}, damaged()
 	}
 	m := tenet.Message{ID: tenet.MessageID(entry[2 : 2+n]), Session: id, Seq: seq}
-	plain, err := open.Unseal([]byte(entry[2+n+nonceSize:]), about("message", token, string(m.ID)))
+	plain, err := l.open.UnsealBytes([]byte(entry[2+n+nonceSize:]), append(l.about, m.ID...))
 	if err != nil {
 		return m, err
 	}
-	d := column.Decoder{B: plain}
+	d := column.Decoder{B: plain, Shares: true}
 	if d.Num() != 1 {
 		return m, damaged()
 	}
@@ -205,7 +217,7 @@ func (db *DB) Append(ctx context.Context, scope tenet.Scope, id tenet.SessionID,
 				out[i] = m
 				continue
 			}
-			if out[i], err = sub.message(sub.key.Opener(), s, kept.str(1), id, number(kept.str(0))); err != nil {
+			if out[i], err = sub.entries(s).message(kept.str(1), id, number(kept.str(0))); err != nil {
 				return nil, err
 			}
 		}
@@ -236,33 +248,52 @@ func (db *DB) Messages(ctx context.Context, scope tenet.Scope, id tenet.SessionI
 	if err != nil {
 		return nil, err
 	}
-	r, err := db.stretch(ctx, op, p, s, after, limit)
-	if err == nil {
-		err = r.verdict(op, "session")
-	}
+	part, err := db.stretch(ctx, op, p, s, after, limit)
 	if err != nil {
 		return nil, err
 	}
-	sub, err := db.with(p, r.str(1), r.str(2))
+	sub, err := db.with(p, part.wrapped, part.kid)
 	if err != nil {
 		return nil, err
 	}
-	entries := r.list(4)
-	out := make([]tenet.Message, len(entries))
-	open := sub.key.Opener()
-	for i := range entries {
-		if out[i], err = sub.message(open, s, entries.str(i), id, r.num(3)+int64(i)+1); err != nil {
+	out := make([]tenet.Message, len(part.entries))
+	log := sub.entries(s)
+	for i, e := range part.entries {
+		if out[i], err = log.message(e, id, part.from+int64(i)+1); err != nil {
 			return nil, err
 		}
 	}
 	return out, nil
 }
 
-// stretch is what the script messages replies, read by plain commands in one
-// transaction where they can tell it: a log that goes through a script is copied
-// twice on its way. What they leave open the script answers.
-func (db *DB) stretch(ctx context.Context, op string, p place, s string, after int64, limit int) (reply, error) {
-	script := func() (reply, error) { return db.run(ctx, op, "messages", p.tag, p.u, s, after, limit) }
+// stretch is a part of a log as it is kept: entries behind from, and the key they
+// are sealed with, wrapped.
+type stretch struct {
+	wrapped, kid string
+	from         int64
+	entries      []string
+}
+
+// stretch reads a part of a log by plain commands where they can tell it: a log
+// that goes through a script is copied twice on its way. The session is looked at
+// before and after, for nothing keeps others from writing in between (a MULTI
+// would, at a third of the time of it all, and a server without room takes none).
+// What they leave open the script answers.
+func (db *DB) stretch(ctx context.Context, op string, p place, s string, after int64, limit int) (stretch, error) {
+	script := func() (stretch, error) {
+		r, err := db.run(ctx, op, "messages", p.tag, p.u, s, after, limit)
+		if err == nil {
+			err = r.verdict(op, "session")
+		}
+		if err != nil {
+			return stretch{}, err
+		}
+		out := stretch{r.str(1), r.str(2), r.num(3), make([]string, len(r.list(4)))}
+		for i := range out.entries {
+			out.entries[i] = r.list(4).str(i)
+		}
+		return out, nil
+	}
 	from, to := after, after+int64(limit)-1
 	switch {
 	case limit == 0 || after < 0 && -after > int64(limit) || to < from:
@@ -270,43 +301,35 @@ func (db *DB) stretch(ctx context.Context, op string, p place, s string, after i
 	case after < 0:
 		to = -1
 	}
-	var of, key *redis.SliceCmd
+	var before *redis.StringCmd
+	var key, then *redis.SliceCmd
 	var log *redis.StringSliceCmd
-	refused := false
 	if err := db.reach(ctx, op, "messages", func(ctx context.Context) error {
-		_, err := db.client.TxPipelined(ctx, func(t redis.Pipeliner) error {
-			of, key = t.HMGet(ctx, p.tag+":s:"+s, "u", "len"), t.HMGet(ctx, p.tag+":u:"+p.u, "k", "i")
-			log = t.LRange(ctx, p.tag+":l:"+s, from, to)
+		_, err := db.client.Pipelined(ctx, func(t redis.Pipeliner) error {
+			before = t.HGet(ctx, p.tag+":s:"+s, "len")
+			key, log = t.HMGet(ctx, p.tag+":u:"+p.u, "k", "i"), t.LRange(ctx, p.tag+":l:"+s, from, to)
+			then = t.HMGet(ctx, p.tag+":s:"+s, "u", "len")
 			return nil
 		})
-		// A server that is out of memory queues no command, not even one that
-		// reads. A script that reads it runs.
-		if refused = refusal(err, "EXECABORT"); refused {
-			return nil
+		if errors.Is(err, redis.Nil) { // there was no session
+			err = nil
 		}
 		return err
 	}); err != nil {
-		return nil, err
+		return stretch{}, err
 	}
-	if refused {
-		return script()
-	}
-	x, k, entries := reply(of.Val()), reply(key.Val()), log.Val()
+	x, k, entries := reply(then.Val()), reply(key.Val()), log.Val()
 	if x.str(0) != p.u {
-		return reply{"nobody"}, nil
+		return stretch{}, absent(op, "session")
 	}
 	length := number(x.str(1))
 	if after < 0 {
 		from = max(0, length+after)
 	}
-	if int64(len(entries)) != min(int64(limit), max(0, length-from)) {
-		return script() // the log is not what the session counts
+	if before.Val() != x.str(1) || int64(len(entries)) != min(int64(limit), max(0, length-from)) {
+		return script() // it grew meanwhile, or the log is not what the session counts
 	}
-	out := make([]any, len(entries))
-	for i, e := range entries {
-		out[i] = e
-	}
-	return reply{"ok", k.str(0), k.str(1), from, out}, nil
+	return stretch{k.str(0), k.str(1), from, entries}, nil
 }
 
 // Cited implements store.Sessions.
@@ -336,7 +359,7 @@ func (db *DB) Cited(ctx context.Context, scope tenet.Scope, ids []tenet.MessageI
 		if err != nil {
 			return nil, err
 		}
-		m, err := sub.message(sub.key.Opener(), f.str(0), f.str(3), id, number(f.str(2)))
+		m, err := sub.entries(f.str(0)).message(f.str(3), id, number(f.str(2)))
 		if err != nil {
 			return nil, err
 		}

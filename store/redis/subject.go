@@ -22,10 +22,9 @@ func (db *DB) token(domain string, parts ...string) string {
 
 // place is where a scope's keys lie.
 type place struct {
-	scope  tenet.Scope
-	u      string // the subject's token
-	tenant string // its tenant's
-	tag    string // its shard
+	scope tenet.Scope
+	u     string // the subject's token
+	tag   string // its shard
 }
 
 func (db *DB) place(op string, scope tenet.Scope) (place, error) {
@@ -34,10 +33,12 @@ func (db *DB) place(op string, scope tenet.Scope) (place, error) {
 	}
 	d := db.master.Keyed("subject", scope.Tenant(), scope.Subject().Kind().String(), scope.Subject().ID())
 	return place{
-		scope: scope, u: base64.RawURLEncoding.EncodeToString(d)[:width], tenant: db.token("tenant", scope.Tenant()),
+		scope: scope, u: base64.RawURLEncoding.EncodeToString(d)[:width],
 		tag: db.shards[binary.BigEndian.Uint64(d[24:])%uint64(len(db.shards))],
 	}, nil
 }
+
+func (db *DB) tenant(p place) string { return db.token("tenant", p.scope.Tenant()) }
 
 func (db *DB) session(p place, id tenet.SessionID) string {
 	return db.token("session", p.u, string(id))
@@ -108,7 +109,7 @@ func (db *DB) enter(ctx context.Context, op string, p place) (subject, error) {
 	e.Num(int64(p.scope.Subject().Kind()))
 	e.Str(p.scope.Subject().ID())
 	r, err := db.run(ctx, op, "enter", p.tag, p.u, id, db.master.Seal(key[:], about("key", p.u, id)),
-		db.master.Seal(e.B, about("name", p.u, "")), p.tenant)
+		db.master.Seal(e.B, about("name", p.u, "")), db.tenant(p))
 	if err != nil {
 		return subject{}, err
 	}
