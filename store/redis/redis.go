@@ -77,6 +77,7 @@ type DB struct {
 	scripts map[string]*redis.Script
 	circuit store.Circuit
 	keys    keyCache
+	spots   spots
 	options Options
 }
 

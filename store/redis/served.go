@@ -116,6 +116,7 @@ func (db *DB) Erase(ctx context.Context, scope tenet.Scope, at time.Time) (int, 
 		gone += int(r.num(0))
 		if r.num(1) == 0 {
 			db.keys.drop(p.u)
+			db.spots.clear()
 			return gone, nil
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -25,6 +26,61 @@ func (db *DB) at(op string, scope tenet.Scope, id tenet.SessionID) (place, strin
 		return p, "", err
 	}
 	return p, db.session(p, id), nil
+}
+
+// known is at for a session that was read lately: tokens are digests, and always
+// the same.
+func (db *DB) known(op string, scope tenet.Scope, id tenet.SessionID) (place, string, error) {
+	name := spotName{scope, id}
+	if f, ok := db.spots.find(name); ok {
+		return f.place, f.s, nil
+	}
+	p, s, err := db.at(op, scope, id)
+	if err == nil {
+		db.spots.keep(name, spot{p, s})
+	}
+	return p, s, err
+}
+
+type spotName struct {
+	scope tenet.Scope
+	id    tenet.SessionID
+}
+
+type spot struct {
+	place
+	s string
+}
+
+// spots remembers where sessions lie.
+type spots struct {
+	mu sync.RWMutex
+	of map[spotName]spot
+}
+
+const cachedSpots = 10_000
+
+func (c *spots) find(n spotName) (spot, bool) {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	f, ok := c.of[n]
+	return f, ok
+}
+
+func (c *spots) keep(n spotName, f spot) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.of == nil || len(c.of) >= cachedSpots {
+		c.of = map[spotName]spot{} // all at once: they are made again in no time
+	}
+	c.of[n] = f
+}
+
+// clear forgets all: an erased subject's name does not linger in memory.
+func (c *spots) clear() {
+	c.mu.Lock()
+	c.of = nil
+	c.mu.Unlock()
 }
 
 // sealName keeps a session's id and the scopes it reads, which are external ids.
@@ -244,7 +300,7 @@ func (db *DB) Messages(ctx context.Context, scope tenet.Scope, id tenet.SessionI
 	if limit < 0 {
 		return nil, invalid(op, "a negative limit")
 	}
-	p, s, err := db.at(op, scope, id)
+	p, s, err := db.known(op, scope, id)
 	if err != nil {
 		return nil, err
 	}
