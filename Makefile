@@ -106,7 +106,7 @@ bench-redis:
 # A subject's facts among ten thousand rows and up to SCALE_ROWS; a million take some minutes.
 bench-scale:
 	@TENET_SCALE_ROWS=$${SCALE_ROWS:-1000000} TENET_TEST_REQUIRE=postgres scripts/test-servers.sh run \
-		go test -count=1 -v -timeout 60m -run TestLoadByIdentityStaysFlat ./store/postgres
+		go test -count=1 -v -timeout 180m -run TestLoadByIdentityStaysFlat ./store/postgres
 
 # A scope searched in the database: making the index, asking it, what it finds.
 bench-near:
