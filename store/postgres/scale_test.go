@@ -20,7 +20,10 @@ import (
 // TestLoadByIdentityStaysFlat measures a subject's 50 facts, read past the
 // cache, among ten times 10,000 rows, then ten times as many and so on up to
 // TENET_SCALE_ROWS, each in turn with the same read among 10,000 in a database
-// of its own, and prints the plan: it is one index scan of one subject.
+// of its own, and prints the plan: it is one index scan of one subject. The
+// claim is about 200 subjects of all that are in use, as 200 are in the other
+// database: that their pages are in memory. Anybody's, asked for the first time
+// in hours, may be on the disk, which is printed and not bounded.
 func TestLoadByIdentityStaysFlat(t *testing.T) {
 	most, err := strconv.Atoi(os.Getenv("TENET_SCALE_ROWS"))
 	if err != nil {
@@ -43,20 +46,23 @@ func TestLoadByIdentityStaysFlat(t *testing.T) {
 			t.Fatal(err)
 		}
 		grown := time.Since(began)
-		var first, took []time.Duration
+		used := rand.Perm(subjects)[:few/50]
+		for _, n := range used {
+			identity(t, db, n)
+		}
+		var first, took, anybody []time.Duration
 		for range 3000 {
 			first = append(first, identity(t, small, rand.IntN(few/50)))
-			took = append(took, identity(t, db, rand.IntN(subjects)))
+			took = append(took, identity(t, db, used[rand.IntN(len(used))]))
+			anybody = append(anybody, identity(t, db, rand.IntN(subjects)))
 		}
-		slices.Sort(first)
-		slices.Sort(took)
-		base, p50 := first[len(first)/2], took[len(took)/2]
+		base, p50, cold := median(first), median(took), median(anybody)
 		var size string
 		if err := db.pool.QueryRow(ctx, `SELECT pg_size_pretty(pg_database_size(current_database()))`).Scan(&size); err != nil {
 			t.Fatal(err)
 		}
-		t.Logf("%9d rows of %7d subjects, %s, made in %v: p50 %v, p99 %v; among %d rows p50 %v, p99 %v: %.2f", rows, subjects, size,
-			grown.Round(time.Second), p50, took[len(took)*99/100], few, base, first[len(first)*99/100], float64(p50)/float64(base))
+		t.Logf("%9d rows of %7d subjects, %s, made in %v: p50 %v, among %d rows %v: %.2f; of anybody %v", rows, subjects, size,
+			grown.Round(time.Second), p50, few, base, float64(p50)/float64(base), cold)
 		if float64(p50) > 1.3*float64(base) {
 			t.Errorf("not flat")
 		}
@@ -74,6 +80,11 @@ func TestLoadByIdentityStaysFlat(t *testing.T) {
 	if most >= 1_000_000 && strings.Contains(strings.Join(lines, "\n"), "Seq Scan") { // of few rows it is right
 		t.Error("a table is read from end to end")
 	}
+}
+
+func median(l []time.Duration) time.Duration {
+	slices.Sort(l)
+	return l[len(l)/2]
 }
 
 // identity times one read of a subject's facts past the cache.
