@@ -217,7 +217,7 @@ func TestCheckpointThroughput(t *testing.T) {
 	}
 }
 
-func median(xs []float64) float64 {
+func median[T cmp.Ordered](xs []T) T {
 	xs = slices.Sorted(slices.Values(xs))
 	return xs[len(xs)/2]
 }

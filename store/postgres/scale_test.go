@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -80,11 +79,6 @@ func TestLoadByIdentityStaysFlat(t *testing.T) {
 	if most >= 1_000_000 && strings.Contains(strings.Join(lines, "\n"), "Seq Scan") { // of few rows it is right
 		t.Error("a table is read from end to end")
 	}
-}
-
-func median(l []time.Duration) time.Duration {
-	slices.Sort(l)
-	return l[len(l)/2]
 }
 
 // identity times one read of a subject's facts past the cache.
