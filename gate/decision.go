@@ -38,12 +38,14 @@ const (
 
 	Import Kind = 17 // nothing is written but the entry: an export was brought back, see Readmit
 
+	Cut Kind = 18 // the audit before a time goes, as far as nothing needs it; only store.Cutter applies it
+
 	// Keys are no memory: they count from 20, apart from the kinds above, which
 	// may grow up to there.
 	Access Kind = 20 // an API key is made, gets a new secret or another expiry, or is revoked
 )
 
-var kindNames = [...]string{"", "admit", "refuse", "end", "retract", "stage", "settle", "expire", "deny", "stats", "dormancy", "ask", "revoke", "bar", "erase", "freeze", "thaw", Import: "import", Access: "access"}
+var kindNames = [...]string{"", "admit", "refuse", "end", "retract", "stage", "settle", "expire", "deny", "stats", "dormancy", "ask", "revoke", "bar", "erase", "freeze", "thaw", Import: "import", Cut: "cut", Access: "access"}
 
 func (k Kind) String() string {
 	if int(k) < len(kindNames) && kindNames[k] != "" {
@@ -101,6 +103,7 @@ type Plan struct {
 	Erase     *Selection          // Erase
 	Key       *tenet.Key          // Access: the key as it is from now on
 	Change    KeyChange           // Access: what of it changes, and nothing else
+	Before    time.Time           // Cut: entries from before it may go
 
 	// Readmitted says that the plan was carried out before, elsewhere or here:
 	// see Readmit. It has no Needs.

@@ -18,7 +18,7 @@ func (g *Gate) Readmit(by tenet.Principal, p Plan) (Decision, error) {
 	switch {
 	case by.Kind() != tenet.Operator || !by.MayReach(p.Scope):
 		return Decision{}, tenet.Errorf(tenet.Denied, op, "only an operator of the tenant may bring back an export")
-	case p.Kind == 0 || p.Kind == Import || p.Kind.String() == "invalid":
+	case p.Kind == 0 || p.Kind == Import || p.Kind == Cut || p.Kind.String() == "invalid":
 		return Decision{}, tenet.Errorf(tenet.Invalid, op, "no kind of decision")
 	case p.At.IsZero() || p.At != tenet.Micros(p.At):
 		return Decision{}, tenet.Errorf(tenet.Invalid, op, "no time, or one that no ledger stamped")

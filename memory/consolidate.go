@@ -150,6 +150,7 @@ func (m *Memory) keepRetention(ctx context.Context) {
 	defer func() { span.End(err) }()
 	span.Count("tenet.messages", s.Messages)
 	span.Count("tenet.texts", s.Texts)
+	span.Count("tenet.entries", s.Entries)
 	switch {
 	case err != nil && ctx.Err() == nil:
 		m.log.WarnContext(ctx, "sweep failed", "kind", tenet.KindOf(err).String())
@@ -164,6 +165,7 @@ type Swept struct {
 	Messages int `json:"messages"` // of expired sessions, all consolidated
 	Texts    int `json:"texts"`    // of records past their retention
 	Held     int `json:"held"`     // texts of refused candidates that ran out
+	Entries  int `json:"entries"`  // of the audit past its retention that nothing needs
 	Frozen   int `json:"frozen"`   // texts past their time that stay because of a legal hold
 }
 
@@ -189,7 +191,11 @@ func (m *Memory) Sweep(ctx context.Context) (Swept, error) {
 	}
 	for {
 		due, err := m.ledger.Due(ctx, now, stretchSize)
-		if err != nil || len(due) == 0 {
+		if err != nil {
+			return s, err
+		}
+		if len(due) == 0 {
+			s.Entries, err = m.cutAudits(ctx, now)
 			return s, err
 		}
 		for len(due) > 0 { // one decision per scope

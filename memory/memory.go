@@ -81,6 +81,10 @@ type Config struct {
 	// EpisodeRetention is how long after it was said a verbatim turn keeps its
 	// text. Default: 0, for ever.
 	EpisodeRetention time.Duration
+	// AuditRetention is how long an audit is kept that nothing needs: entries of
+	// what lives, and of what is held, stay in any case. Default: 0, for ever;
+	// else 30 days at least, and no shorter than the other windows.
+	AuditRetention time.Duration
 	// Debounce is how long after a message consolidation becomes due, so that
 	// a turn is consolidated when it is over. Default: 30 s; End doesn't wait.
 	Debounce time.Duration
@@ -152,6 +156,7 @@ type Memory struct {
 	log       *slog.Logger
 	counts    counts
 	actions   atomic.Pointer[map[string]ActionRule]
+	cutAt     atomic.Int64 // when audits were cut last
 }
 
 // Open makes an engine over opened stores, which stay the caller's to close.
@@ -167,6 +172,12 @@ func Open(_ context.Context, c Config) (*Memory, error) {
 	}
 	if c.SessionsOnly {
 		c.Ledger = nil
+	}
+	if err := CheckAuditRetention(c.AuditRetention, c.EpisodeRetention, c.SessionTTL); err != nil {
+		return nil, err
+	}
+	if _, ok := c.Ledger.(store.Cutter); c.AuditRetention != 0 && !ok {
+		return nil, tenet.Errorf(tenet.Invalid, "open", "the ledger cannot cut its audit: set no retention of it")
 	}
 	orElse(&c.Debounce, 30*time.Second)
 	orElse(&c.Lease, time.Minute)

@@ -329,7 +329,7 @@ func (o *Operator) newest(ctx context.Context, n int, wanted func(tenet.AuditEnt
 			return nil, err
 		}
 		for _, e := range slices.Backward(es) {
-			if wanted(e) && len(out) < n {
+			if e.Seq <= to && wanted(e) && len(out) < n { // a cut leaves gaps, and the page reaches beyond
 				out = append(out, e)
 			}
 		}

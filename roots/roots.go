@@ -243,7 +243,8 @@ type Check struct {
 }
 
 // Against holds the database's chains against a log: the entry that each root
-// names must still be there with the same hash.
+// names must still be there with the same hash, unless audit retention removed
+// it: then the chain's sealed head must hold.
 func (l Log) Against(ctx context.Context, db store.Governor, now time.Time) (Check, error) {
 	c := Check{Roots: l.N, Chains: len(l.Heads), Findings: []Finding{}, Last: l.At}
 	if !l.At.IsZero() {
@@ -257,9 +258,16 @@ func (l Log) Against(ctx context.Context, db store.Governor, now time.Time) (Che
 	for _, name := range names {
 		h := l.Heads[name]
 		hash, err := db.EntryAt(ctx, name, h.Seq)
+		var cut store.Cut
+		if err == nil && hash == nil {
+			cut, err = db.CutOf(ctx, name)
+		}
 		switch {
+		case tenet.KindOf(err) == tenet.Internal:
+			c.Findings = append(c.Findings, Finding{name, h.Seq, "the sealed head of the chain was altered"})
 		case err != nil:
 			return c, err
+		case hash == nil && h.Seq <= cut.Upto: // a signed head says that it was cut off
 		case hash == nil:
 			c.Findings = append(c.Findings, Finding{name, h.Seq, "entries that a root names are gone: the chain was cut off"})
 		case hex.EncodeToString(hash) != h.Hash:

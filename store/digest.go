@@ -160,6 +160,7 @@ type Written struct {
 	Aged            []tenet.CandidateID // in order
 	Tombs           [][]byte            // TombDigest of each, in order of their digests
 	Erased          []ErasedMark        // in order of entry
+	Cut             []byte              // CutDigest of the sealed head that the entry records
 	Verdict         tenet.Verdict
 	RecordIDs       []string // the keys of Records, in order
 }
@@ -233,6 +234,10 @@ func EntryDigest(k DataKey, w Written) []byte {
 		for _, t := range w.Tombs {
 			d.bytes(t)
 		}
+	}
+	if w.Cut != nil {
+		d.str("cut")
+		d.bytes(w.Cut)
 	}
 	if len(w.Erased) > 0 {
 		d.str("erased")

@@ -33,6 +33,9 @@ type Governor interface {
 	ChainName(ctx context.Context, scope tenet.Scope) (string, error)
 	// EntryAt returns the hash of entry seq of a chain; nil when there is none.
 	EntryAt(ctx context.Context, chain string, seq uint64) ([]byte, error)
+	// CutOf returns the sealed head of a chain; zero when it was never cut, and
+	// Internal when it was altered.
+	CutOf(ctx context.Context, chain string) (Cut, error)
 }
 
 // AgedOut is a refused candidate whose text has run out.

@@ -102,6 +102,7 @@ type globals struct {
 	Durable          *string `placeholder:"on|off" help:"off: sessions only, durable calls are unavailable (default on)."`
 	SessionTTL       *string `name:"session-ttl" placeholder:"DURATION" help:"How long a session's log is kept after its last message (default for ever)."`
 	EpisodeRetention *string `name:"episode-retention" placeholder:"DURATION" help:"How long a verbatim turn keeps its text (default for ever)."`
+	AuditRetention   *string `name:"audit-retention" placeholder:"DURATION" help:"How long an audit entry is kept that nothing needs (default for ever)."`
 
 	PolicyFile *string `name:"policy" placeholder:"FILE" help:"Policy file (default: the built-in policy)."`
 	Listen     *string `placeholder:"ADDR" help:"Address to serve on (default 127.0.0.1:7766)."`

@@ -282,7 +282,7 @@ func newEngine(ctx context.Context, s settings, db database, o engineOptions) (*
 	}
 	e.Memory, err = memory.Open(ctx, memory.Config{
 		Ledger: db, Sessions: sessions, Gate: book.gate, Actions: book.actions, SessionsOnly: !s.durable, Secret: o.secret,
-		Log: o.log, SessionTTL: s.sessionTTL, EpisodeRetention: s.retention, Debounce: s.debounce, Lease: s.lease,
+		Log: o.log, SessionTTL: s.sessionTTL, EpisodeRetention: s.retention, AuditRetention: s.audit, Debounce: s.debounce, Lease: s.lease,
 		ErasureKey: erasureKey(db), Erasures: journalOf(s, o.path), Screen: screen, Wish: wish, Now: o.now, Embedder: o.embedder, Extractor: extractorOf(s.extractor, s.values, store.ReadOnly(db), o.now),
 	})
 	if err == nil && s.durable {

@@ -45,6 +45,7 @@ var keys = []setting{
 	{"durable", "on", false, "`off`: sessions only"},
 	{"session_ttl", "0s", false, "how long a session's log is kept after its last message; 0: for ever"},
 	{"episode_retention", "0s", false, "how long a verbatim turn keeps its text; 0: for ever"},
+	{"audit_retention", "0s", false, "how long an audit entry is kept that nothing needs, 720h at least; 0: for ever"},
 	{"debounce", "30s", false, "how long after a message its session is consolidated; a server's default is 300ms"},
 	{"extractor", "rules", false, "rules, verbatim, anthropic or openai"},
 	{"extractor_model", "", false, "the vendor's model"},
@@ -97,6 +98,7 @@ type settings struct {
 	durable    bool
 	sessionTTL time.Duration
 	retention  time.Duration
+	audit      time.Duration
 	debounce   time.Duration
 	lease      time.Duration
 	extractor  string
@@ -279,7 +281,7 @@ func fromFlags(g globals) map[string]string {
 	for name, v := range map[string]*string{
 		"store": g.Store, "sessions": g.Sessions, "tenant": g.Tenant, "user": g.User, "project": g.Project, "subject": g.Subject, "as": g.As,
 		"actor": g.Actor, "owns": g.Owns, "durable": g.Durable, "session_ttl": g.SessionTTL,
-		"episode_retention": g.EpisodeRetention, "policy": g.PolicyFile, "listen": g.Listen, "server": g.Server, "api_key": g.APIKey,
+		"episode_retention": g.EpisodeRetention, "audit_retention": g.AuditRetention, "policy": g.PolicyFile, "listen": g.Listen, "server": g.Server, "api_key": g.APIKey,
 	} {
 		if v != nil {
 			m[name] = *v
@@ -357,10 +359,13 @@ func (s *settings) check() error {
 	default:
 		return bad("extractor", "want rules, verbatim, anthropic or openai")
 	}
-	for name, d := range map[string]*time.Duration{"session_ttl": &s.sessionTTL, "episode_retention": &s.retention, "debounce": &s.debounce, "lease": &s.lease} {
+	for name, d := range map[string]*time.Duration{"session_ttl": &s.sessionTTL, "episode_retention": &s.retention, "audit_retention": &s.audit, "debounce": &s.debounce, "lease": &s.lease} {
 		if *d, err = time.ParseDuration(v[name]); err != nil || *d < 0 {
 			return bad(name, "want a duration such as 720h")
 		}
+	}
+	if err := memory.CheckAuditRetention(s.audit, s.retention, s.sessionTTL); err != nil {
+		return err
 	}
 	if s.embedDim, err = strconv.Atoi(v["embed_dim"]); err != nil || s.embedDim < 0 {
 		return bad("embed_dim", "want a number")

@@ -70,7 +70,7 @@ func Past(c Chain, after uint64, limit int) (out []gate.Plan, last uint64, err e
 	}
 	for _, seq := range seqs {
 		inOrder(p.at[seq])
-		if plan := p.at[seq]; plan.Kind != gate.Import && !plan.Blank() {
+		if plan := p.at[seq]; plan.Kind != gate.Import && plan.Kind != gate.Cut && !plan.Blank() {
 			out = append(out, *plan)
 		}
 	}
@@ -240,14 +240,18 @@ func (p *past) stages() error {
 	last := map[int64]*gate.Plan{}
 	var sids []int64
 	if err := p.Each(`SELECT s.seq, s.sid, s.from_pos, s.to_pos, s.count, n.external_id,
-			s.seq = (SELECT max(seq) FROM tenet.stages x WHERE x.scope = s.scope AND x.sid = s.sid)
+			s.seq = (SELECT max(seq) FROM tenet.stages x WHERE x.scope = s.scope AND x.sid = s.sid),
+			s.seq = (SELECT min(seq) FROM tenet.stages x WHERE x.scope = s.scope AND x.sid = s.sid)
 		FROM tenet.stages s JOIN tenet.session_names n ON n.scope = s.scope AND n.sid = s.sid
 		WHERE s.scope = ? AND s.seq > ? AND s.seq <= ?`, []any{p.ID, p.from, p.to}, func(scan erasing.Scan) error {
 		var seq, sid int64
 		var s gate.Staged
-		var newest bool
-		if err := scan(&seq, &sid, &s.From, &s.To, &s.Judged, &s.Session, &newest); err != nil {
+		var newest, oldest bool
+		if err := scan(&seq, &sid, &s.From, &s.To, &s.Judged, &s.Session, &newest, &oldest); err != nil {
 			return err
+		}
+		if oldest { // a cut may have removed those before it
+			s.From = 0
 		}
 		plan, err := p.of(seq)
 		if err != nil {

@@ -155,7 +155,7 @@ func TestOneTenantNeverSeesAnother(t *testing.T) {
 						if n := count(tx, table, `true`); n != count(tx, table, `tenant = 'acme'`) {
 							t.Errorf("%s: took rows over", table)
 						}
-					} else if table != "chain" || !codeIs(err, insufficientPrivilege) {
+					} else if table != "chain" && table != "cuts" || !codeIs(err, insufficientPrivilege) {
 						t.Errorf("%s: %v", table, err)
 					}
 				})
@@ -183,7 +183,7 @@ func TestOneTenantNeverSeesAnother(t *testing.T) {
 				}
 			})
 			// What was decided can be read and added to, nothing more.
-			for _, q := range []string{`UPDATE tenet.chain SET action = 'x'`, `DELETE FROM tenet.chain`, `TRUNCATE tenet.chain`, `DROP TABLE tenet.chain`,
+			for _, q := range []string{`UPDATE tenet.chain SET action = 'x'`, `DELETE FROM tenet.chain`, `DELETE FROM tenet.cuts`, `UPDATE tenet.cuts SET upto = 0`, `TRUNCATE tenet.chain`, `DROP TABLE tenet.chain`,
 				`ALTER TABLE tenet.chain DISABLE ROW LEVEL SECURITY`, `DELETE FROM tenet.heads`, `UPDATE tenet.meta SET version = 9`, `CREATE TABLE tenet.mine (x int)`,
 				`TRUNCATE tenet.records`} {
 				as(appRole, "acme", func(tx pgx.Tx) {
@@ -293,5 +293,123 @@ func TestValuesOfAKeyStayApart(t *testing.T) {
 		if err := copied(`multi = true`); err != nil {
 			t.Errorf("%d parts: one of many values: %v", partitions, err)
 		}
+	}
+}
+
+// TestTheServersRoleCannotCutAChain goes past the Go code: what removes entries
+// looks by itself at what may go, whoever calls it.
+func TestTheServersRoleCannotCutAChain(t *testing.T) {
+	for _, partitions := range []int{0, 4} {
+		t.Run(fmt.Sprint(partitions, " parts"), func(t *testing.T) {
+			dsn := named(t, server(t), database(t, partitions))
+			db := open(t, dsn)
+			g, scope, other := gate.New(nil), user(t, "acme", "sarah"), user(t, "globex", "sarah")
+			now := time.Now()
+			long := now.Add(-100 * 24 * time.Hour)
+			refuse := func(scope tenet.Scope, id string, at time.Time) gate.Decision {
+				c := tenet.Candidate{ID: tenet.CandidateID(id), Scope: scope, Text: "of no tier"}
+				d, err := g.Judge(gate.Case{By: app(t, scope.Tenant()), Candidate: c.Quoting(c.Text), At: at})
+				if err != nil {
+					t.Fatal(err)
+				}
+				return d
+			}
+			for _, s := range []tenet.Scope{scope, other} {
+				ask := func(id string, at time.Time) gate.Decision {
+					operator, err := tenet.NewPrincipal(tenet.Operator, s.Tenant(), "test")
+					if err != nil {
+						t.Fatal(err)
+					}
+					d, err := g.Freeze(operator, s, "case", at)
+					if id == "thaw" {
+						d, err = g.Thaw(operator, s, "case", at)
+					}
+					if err != nil {
+						t.Fatal(err)
+					}
+					return d
+				}
+				_, err := db.Apply(ctx, []gate.Decision{ // 1 and 2 could go, 3 is needed, 4 and 5 are too young
+					ask("freeze", long), ask("thaw", long.Add(time.Second)), refuse(s, "c", long.Add(2*time.Second)),
+					ask("freeze", now), ask("thaw", now.Add(time.Second)),
+				}, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+			mine, err := db.ChainName(ctx, scope)
+			if err != nil {
+				t.Fatal(err)
+			}
+			theirs, err := db.ChainName(ctx, other)
+			if err != nil {
+				t.Fatal(err)
+			}
+			id, _ := chainOf(mine)
+			strange, _ := chainOf(theirs)
+			c, err := pgx.Connect(ctx, dsn)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer c.Close(ctx)
+			try := func(role, tenant string, of int64, gone []int64, before ...string) error {
+				t.Helper()
+				tx, err := c.Begin(ctx)
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer tx.Rollback(ctx)
+				for _, q := range append([]string{`SELECT set_config('role', '` + role + `', true), set_config('tenet.tenant', '` + tenant + `', true)`}, before...) {
+					if _, err := tx.Exec(ctx, q); err != nil {
+						t.Fatalf("%s: %v", q, err)
+					}
+				}
+				var n int64
+				err = tx.QueryRow(ctx, `SELECT tenet.cut($1, $2)`, of, gone).Scan(&n)
+				if err == nil && n != int64(len(gone)) {
+					t.Errorf("%d entries went, want %d", n, len(gone))
+				}
+				return err
+			}
+			// What somebody with the server's login can write.
+			forged := []string{
+				fmt.Sprintf(`INSERT INTO tenet.chain (scope, seq, action, outcome, codes, ruleset, at, digest, prev, hash) VALUES (%d, 6, 'cut', 0, '', '', %d, '', '', 'x')`, id, now.UnixMicro()),
+				fmt.Sprintf(`INSERT INTO tenet.cuts (scope, seq, upto, digest, body, sig) VALUES (%d, 6, 5, 'x', 'x', 'x')`, id),
+				fmt.Sprintf(`UPDATE tenet.heads SET audit = 6, hash = 'x', cut = 5 WHERE scope = %d`, id),
+				fmt.Sprintf(`DELETE FROM tenet.trail WHERE scope = %d AND seq IN (1, 2, 4, 5)`, id),
+			}
+			for what, err := range map[string]error{
+				"without a cut on the chain": try(appRole, "acme", id, []int64{1}),
+				"of another tenant":          try(appRole, "acme", strange, []int64{1}),
+				"as nobody":                  try(appRole, "", id, []int64{1}),
+				"as the worker":              try(workerRole, "acme", id, []int64{1}, `SELECT 1`),
+				"what a row names":           try(appRole, "acme", id, []int64{3}, forged...),
+				"what is young":              try(appRole, "acme", id, []int64{4}, forged...),
+				"behind the cut":             try(appRole, "acme", id, []int64{6}, forged...),
+				"whose words are there":      try(appRole, "acme", id, []int64{1}, forged[:3]...),
+				"under a legal hold":         try(appRole, "acme", id, []int64{1}, append(forged, fmt.Sprintf(`UPDATE tenet.heads SET frozen = 4 WHERE scope = %d`, id))...),
+			} {
+				if !codeIs(err, insufficientPrivilege) {
+					t.Errorf("cutting %s: %v", what, err)
+				}
+			}
+			// The control: with all of that, what is old and unneeded goes, and verify
+			// finds that the head was forged.
+			if err := try(appRole, "acme", id, []int64{1, 2}, forged...); err != nil {
+				t.Errorf("the control: %v", err)
+			}
+			for _, q := range append(forged, fmt.Sprintf(`SELECT tenet.cut(%d, ARRAY[1, 2])`, id)) {
+				if _, err := c.Exec(ctx, `SELECT set_config('tenet.tenant', 'acme', false)`); err != nil {
+					t.Fatal(err)
+				}
+				if _, err := c.Exec(ctx, q); err != nil {
+					t.Fatalf("%s: %v", q, err)
+				}
+			}
+			v, err := db.Verify(ctx, scope)
+			if err != nil || v.OK() {
+				t.Errorf("a forged head verifies: %+v, %v", v, err)
+			}
+		})
 	}
 }

@@ -336,6 +336,16 @@ func tamper(t testing.TB, l store.Ledger, w storetest.Tampering) {
 		alter(`DELETE FROM tenet.chain WHERE scope = $1 AND seq = $2`, s.id, int64(w.Seq))
 	case storetest.HoldLifted:
 		alter(`UPDATE tenet.heads SET frozen = 0 WHERE scope = $1`, s.id)
+	case storetest.HeadMoved:
+		var body []byte
+		if err := db.pool.QueryRow(ctx, `SELECT body FROM tenet.cuts WHERE scope = $1 AND body IS NOT NULL`, s.id).Scan(&body); err != nil {
+			t.Fatal(err)
+		}
+		body = storetest.Moved(t, body)
+		alter(`UPDATE tenet.cuts SET upto = upto + 1, body = $1, digest = $2 WHERE scope = $3 AND body IS NOT NULL`, body, store.CutDigest(body), s.id)
+		alter(`UPDATE tenet.heads SET cut = cut + 1 WHERE scope = $1`, s.id)
+	case storetest.HeadDropped:
+		alter(`DELETE FROM tenet.cuts WHERE scope = $1 AND body IS NOT NULL`, s.id)
 	case storetest.TombDropped:
 		alter(`DELETE FROM tenet.tombstones WHERE scope = $1`, s.id)
 	default:

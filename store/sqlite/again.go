@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"database/sql"
 	"encoding/json"
@@ -260,15 +261,28 @@ func (db *DB) Chain(ctx context.Context, chain string, seq uint64, hash []byte) 
 	if err != nil {
 		return "", err
 	}
-	why, err := links(ctx, db.r, id, seq, hash)
+	var why string
+	err = db.r.snapshot(ctx, func(c conn) error {
+		why, err = links(ctx, c, db.master(), id, seq, hash)
+		return err
+	})
 	return why, failure("chain", err)
 }
 
-// links recomputes the hashes of a chain, which needs no key. At seq the hash
-// must be the given one.
-func links(ctx context.Context, c conn, id int64, seq uint64, hash []byte) (why string, err error) {
-	var prev []byte
-	next := uint64(1)
+// links recomputes the hashes of a chain, which needs no subject's key. At seq
+// the hash must be the given one.
+func links(ctx context.Context, c conn, master store.MasterKey, id int64, seq uint64, hash []byte) (why string, err error) {
+	head, err := cutOf(ctx, c, master, id)
+	var walk *store.Walk
+	if err == nil {
+		walk, err = store.NewWalk(head)
+	}
+	if tenet.KindOf(err) == tenet.Internal {
+		return "the sealed head of the chain was altered", nil
+	}
+	if err != nil {
+		return "", err
+	}
 	met := seq == 0
 	err = c.each(ctx, `SELECT seq, action, outcome, codes, ruleset, at, digest, prev, hash FROM chain WHERE scope = ? ORDER BY seq`, []any{id}, func(rs *rows) error {
 		var e tenet.AuditEntry
@@ -278,21 +292,15 @@ func links(ctx context.Context, c conn, id int64, seq uint64, hash []byte) (why 
 			return err
 		}
 		e.At = column.From(at)
-		switch {
-		case why != "":
-		case codes != "" && json.Unmarshal([]byte(codes), &e.Codes) != nil:
+		if codes != "" && json.Unmarshal([]byte(codes), &e.Codes) != nil && why == "" {
 			why = "the codes of an entry are damaged"
-		case e.Seq != next:
-			why = "an entry is missing"
-		case !bytes.Equal(e.Prev, prev):
-			why = "an entry does not follow the one before it"
-		case !bytes.Equal(e.Hash, store.EntryHash(e)):
-			why = "an entry was altered"
-		case e.Seq == seq && !bytes.Equal(e.Hash, hash):
-			why = "the erasure's entry is another"
 		}
+		_, _, _, wrong := walk.Step(e)
+		if wrong == "" && e.Seq == seq && !bytes.Equal(e.Hash, hash) {
+			wrong = "the erasure's entry is another"
+		}
+		why = cmp.Or(why, wrong)
 		met = met || e.Seq == seq
-		prev, next = e.Hash, e.Seq+1
 		return nil
 	})
 	if err != nil {
@@ -307,7 +315,7 @@ func links(ctx context.Context, c conn, id int64, seq uint64, hash []byte) (why 
 	case why != "":
 	case !met:
 		why = "the erasure's entry is missing"
-	case audit != next-1 || !bytes.Equal(last, prev):
+	case audit != walk.Next()-1 || !bytes.Equal(last, walk.Prev()):
 		why = "the end of the chain is missing"
 	}
 	return why, nil

@@ -30,6 +30,8 @@ func (db *DB) Apply(ctx context.Context, ds []gate.Decision, again store.Rejudge
 		scope = d.Plan().Scope
 		if p := d.Plan(); p.Kind == gate.Erase && !p.Readmitted {
 			return nil, invalid(op, "an erasure is not applied but carried out")
+		} else if p.Kind == gate.Cut {
+			return nil, invalid(op, "a cut is not applied but carried out")
 		}
 	}
 	if len(ds) == 0 {

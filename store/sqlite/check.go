@@ -61,7 +61,7 @@ func (db *DB) Check(ctx context.Context, _ string) ([]store.Fault, error) {
 			return err
 		}
 		for _, id := range chains {
-			why, err := links(ctx, c, id, 0, nil)
+			why, err := links(ctx, c, db.master(), id, 0, nil)
 			if err != nil {
 				return err
 			}

@@ -122,6 +122,16 @@ func tamper(t testing.TB, l store.Ledger, w storetest.Tampering) {
 		raw(`DELETE FROM chain WHERE scope = ? AND seq = ?`, s.id, int64(w.Seq))
 	case storetest.HoldLifted:
 		raw(`UPDATE heads SET frozen = 0 WHERE scope = ?`, s.id)
+	case storetest.HeadMoved:
+		var body []byte
+		if err := db.w.pool.QueryRow(`SELECT body FROM cuts WHERE scope = ? AND body IS NOT NULL`, s.id).Scan(&body); err != nil {
+			t.Fatal(err)
+		}
+		body = storetest.Moved(t, body)
+		raw(`UPDATE cuts SET upto = upto + 1, body = ?, digest = ? WHERE scope = ? AND body IS NOT NULL`, body, store.CutDigest(body), s.id)
+		raw(`UPDATE heads SET cut = cut + 1 WHERE scope = ?`, s.id)
+	case storetest.HeadDropped:
+		raw(`DELETE FROM cuts WHERE scope = ? AND body IS NOT NULL`, s.id)
 	case storetest.TombDropped:
 		raw(`DELETE FROM tombstones WHERE scope = ?`, s.id)
 	default:

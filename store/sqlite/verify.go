@@ -15,6 +15,7 @@ import (
 	"github.com/tenet-memory/tenet/gate"
 	"github.com/tenet-memory/tenet/store"
 	"github.com/tenet-memory/tenet/store/column"
+	"github.com/tenet-memory/tenet/store/cutting"
 )
 
 // Verify implements store.Trail. It reads the whole scope on one snapshot,
@@ -43,12 +44,7 @@ func (db *DB) Verify(ctx context.Context, scope tenet.Scope) (store.Verification
 			return err
 		}
 		v.subject, v.c, v.ctx = s, c, ctx
-		for _, read := range []func() error{v.records, v.evidence, v.agreements, v.retained, v.tombstones, v.holds, v.stages, v.erasures, v.waiting, v.chain} {
-			if err := read(); err != nil {
-				return err
-			}
-		}
-		return nil
+		return v.all()
 	})
 	if err != nil {
 		return store.Verification{}, failure(op, err)
@@ -83,13 +79,27 @@ func (db *DB) sound(ctx context.Context) (bool, error) {
 	return ok, err
 }
 
+// all reads everything and holds it against the chain.
+func (v *verifier) all() error {
+	for _, read := range []func() error{v.cuts, v.records, v.evidence, v.agreements, v.retained, v.tombstones, v.holds, v.stages, v.erasures, v.waiting, v.chain} {
+		if err := read(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 type verifier struct {
 	subject
 	c      conn
 	ctx    context.Context
 	at     map[uint64]*work
 	after  map[uint64]store.ErasedMark // what erasures left of entries
+	cut    store.Cut                   // the chain's sealed head
+	marks  []cutting.Entry             // of every entry, when marking, for a cut
 	result store.Verification
+
+	marking bool
 }
 
 // work is what the rows say that one entry wrote.
@@ -328,7 +338,7 @@ func (v *verifier) stages() error {
 			return err
 		}
 		w := v.of(seq)
-		if m.From != last[sid] {
+		if from, known := last[sid]; m.From != from && (known || v.cut.IsZero()) {
 			w.note("a consolidated stretch is missing before this one")
 		}
 		last[sid] = m.To
@@ -357,30 +367,28 @@ func (v *verifier) waiting() error {
 
 // chain walks the entries and compares.
 func (v *verifier) chain() error {
-	var prev []byte
-	var last time.Time
-	var next, text, facts uint64 = 1, 0, 0
-	var frozen uint64
-	var stats, sleep uint64
+	var text, frozen uint64
+	stats, sleep, facts := v.cut.Stats, v.cut.Sleep, v.cut.Facts
+	walk, err := store.NewWalk(v.cut)
+	if err != nil {
+		v.find(1, "the sealed head of the chain was altered")
+		walk, _ = store.NewWalk(store.Cut{})
+	}
 	// A subject that came back goes on where its namesake ended.
 	if err := v.c.row(v.ctx, `SELECT base FROM heads WHERE scope = ?`, []any{v.id}, &text); err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return err
 	}
-	err := v.entries(v.ctx, v.c, `1`, nil, math.MaxInt, func(e tenet.AuditEntry, verdict tenet.Verdict, content []byte) error {
+	if !v.cut.IsZero() {
+		text = v.cut.Text
+	}
+	err = v.entries(v.ctx, v.c, `1`, nil, math.MaxInt, func(e tenet.AuditEntry, verdict tenet.Verdict, content []byte) error {
 		v.result.Entries++
 		w := v.of(int64(e.Seq))
 		delete(v.at, e.Seq)
-		switch {
-		case e.Seq != next:
-			v.find(next, "an entry is missing")
-		case !bytes.Equal(e.Prev, prev):
-			v.find(e.Seq, "the entry does not follow the one before it")
-		case !bytes.Equal(e.Hash, store.EntryHash(e)):
-			v.find(e.Seq, "the entry was altered")
-		case !e.At.After(last) && next > 1:
-			v.find(e.Seq, "the entry is not later than the one before it")
+		carried, past, bad, why := walk.Step(e)
+		if why != "" {
+			v.find(bad, why)
 		}
-		prev, last, next = e.Hash, e.At, e.Seq+1
 		left, emptied := v.after[e.Seq]
 		did := w.did() | left.Did
 		if e.Action == gate.Erase.String() {
@@ -392,17 +400,23 @@ func (v *verifier) chain() error {
 		case gate.Thaw.String():
 			frozen = 0
 		}
-		if did&store.DidText != 0 {
-			text++
+		if past { // what it moved before the cut, the sealed head says
+			if did&store.DidText != 0 {
+				text++
+			}
+			if did&store.DidFact != 0 {
+				facts = e.Seq
+			}
+			if did&store.DidStats != 0 {
+				stats++
+			}
+			if did&store.DidSleep != 0 {
+				sleep++
+			}
+			carried = text
 		}
-		if did&store.DidFact != 0 {
-			facts = e.Seq
-		}
-		if did&store.DidStats != 0 {
-			stats++
-		}
-		if did&store.DidSleep != 0 {
-			sleep++
+		if v.marking {
+			v.marks = append(v.marks, cutting.Entry{Carried: store.Carried{Seq: e.Seq, Text: carried, Hash: e.Hash}, Action: e.Action, Stats: stats, Sleep: sleep, Fact: facts})
 		}
 		for _, at := range w.stamps {
 			if at != column.Start(e.At) {
@@ -410,7 +424,7 @@ func (v *verifier) chain() error {
 			}
 		}
 		for _, pos := range w.positions {
-			if pos != int64(text) {
+			if pos != int64(carried) {
 				w.note("a record's place in recall was altered")
 			}
 		}
@@ -433,27 +447,30 @@ func (v *verifier) chain() error {
 		if tenet.KindOf(err) != tenet.Internal {
 			return err
 		}
-		v.find(next, "the entry's row is damaged")
+		v.find(walk.Next(), "the entry's row is damaged")
 		return nil
 	}
+	next := walk.Next()
 	for seq := range v.at {
 		v.find(seq, "rows that no entry of the chain wrote")
 	}
 	var h store.Head
-	var factsAt, lastAt, staged, tombs, frozenAt int64
+	var factsAt, lastAt, staged, tombs, frozenAt, cut int64
 	var hash []byte
-	err = v.c.row(v.ctx, `SELECT text, stats, audit, sleep, facts, last_at, hash, staged - (SELECT count(*) FROM staged WHERE scope = ?1), tombs - (SELECT count(*) FROM tombstones WHERE scope = ?1), frozen
+	err = v.c.row(v.ctx, `SELECT text, stats, audit, sleep, facts, last_at, hash, staged - (SELECT count(*) FROM staged WHERE scope = ?1), tombs - (SELECT count(*) FROM tombstones WHERE scope = ?1), frozen, cut
 		FROM heads WHERE scope = ?1`,
-		[]any{v.id}, &h.Text, &h.Stats, &h.Audit, &h.Sleep, &factsAt, &lastAt, &hash, &staged, &tombs, &frozenAt)
+		[]any{v.id}, &h.Text, &h.Stats, &h.Audit, &h.Sleep, &factsAt, &lastAt, &hash, &staged, &tombs, &frozenAt, &cut)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
 		v.find(next, "the scope's head is missing")
 	case err != nil:
 		return err
-	case h.Audit != next-1 || !bytes.Equal(hash, prev) || lastAt != column.Start(last):
+	case h.Audit != next-1 || !bytes.Equal(hash, walk.Prev()) || lastAt != column.Start(walk.Last()):
 		v.find(next, "the end of the chain is missing")
 	case h.Text != text || h.Stats != stats || h.Sleep != sleep || uint64(factsAt) != facts:
 		v.find(next, "the scope's head was altered")
+	case uint64(cut) != v.cut.Upto:
+		v.find(next, "the scope's head does not say where the chain was cut")
 	case uint64(frozenAt) != frozen:
 		v.find(next, "the legal hold is not the one that was placed")
 	case tombs != 0:

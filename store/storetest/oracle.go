@@ -21,10 +21,15 @@ import (
 type Oracle struct {
 	mu     sync.Mutex
 	scopes map[tenet.Scope]*space
+	master store.MasterKey
 }
 
 // NewOracle makes an empty one.
-func NewOracle() *Oracle { return &Oracle{scopes: map[tenet.Scope]*space{}} }
+func NewOracle() *Oracle {
+	key := store.NewDataKey()
+	master, _ := store.NewMasterKey(key[:]) // of the right length
+	return &Oracle{scopes: map[tenet.Scope]*space{}, master: master}
+}
 
 var (
 	_ store.Ledger   = (*Oracle)(nil)
@@ -38,6 +43,7 @@ type space struct {
 	conversations map[tenet.SessionID]*conversation
 	places        map[string]map[tenet.RecordID]spot // by space
 	swept         time.Time
+	cutAt         time.Time
 	threads       map[string][]tenet.Blob // oldest first
 }
 
@@ -60,6 +66,7 @@ type durable struct {
 	tombs    []tomb
 	aged     map[tenet.CandidateID]uint64 // by the entry that dropped the text
 	frozen   uint64                       // the entry that placed the legal hold that stands
+	cuts     []sealedHead                 // the last one is how the chain begins
 }
 
 // A row is one record as it was written; only Known.To, Closed and
@@ -109,6 +116,7 @@ func (d durable) copy() durable {
 	d.holds, d.chain, d.tombs, d.aged = slices.Clone(d.holds), slices.Clone(d.chain), slices.Clone(d.tombs), maps.Clone(d.aged)
 	d.refs, d.settled, d.stages, d.marks = maps.Clone(d.refs), maps.Clone(d.settled), maps.Clone(d.stages), maps.Clone(d.marks)
 	d.tallies, d.rests = maps.Clone(d.tallies), maps.Clone(d.rests)
+	d.cuts = slices.Clone(d.cuts)
 	return d
 }
 
@@ -147,7 +155,9 @@ func (o *Oracle) Apply(ctx context.Context, ds []gate.Decision, again store.Reju
 		if i > 0 && d.Plan().Scope != scope {
 			return nil, tenet.Errorf(tenet.Invalid, "apply", "decisions of two scopes")
 		}
-		scope = d.Plan().Scope
+		if scope = d.Plan().Scope; d.Plan().Kind == gate.Cut {
+			return nil, tenet.Errorf(tenet.Invalid, "apply", "a cut is not applied but carried out")
+		}
 	}
 	s, err := o.enter(ctx, "apply", scope)
 	defer o.mu.Unlock()
@@ -176,7 +186,7 @@ func (d *durable) apply(i int, p gate.Plan, again store.Rejudge) (store.Applied,
 			if !bytes.Equal(j.content, content) {
 				return store.Applied{}, tenet.Errorf(tenet.Conflict, "apply", "the id was used with other content")
 			}
-			return store.Applied{Entry: d.chain[j.in-1], Verdict: j.verdict, Replayed: true}, nil
+			return store.Applied{Entry: d.entry(j.in), Verdict: j.verdict, Replayed: true}, nil
 		}
 	}
 	if p.Readmitted {
@@ -219,7 +229,7 @@ func (d *durable) apply(i int, p gate.Plan, again store.Rejudge) (store.Applied,
 		At: at, Ref: p.Ref, Actor: p.Actor, Why: p.Why,
 	}
 	if seq > 1 {
-		e.Prev = d.chain[seq-2].Hash
+		e.Prev = d.chain[len(d.chain)-1].Hash
 	}
 	e.Digest = store.EntryDigest(d.key, d.written(e))
 	e.Hash = store.EntryHash(e)
@@ -377,6 +387,16 @@ func (d *durable) offered(id tenet.CandidateID) []byte {
 		}
 	}
 	return d.refs[string(id)].content
+}
+
+// entry is entry seq of the chain; the zero one when it is not there.
+func (d *durable) entry(seq uint64) tenet.AuditEntry {
+	for _, e := range d.chain {
+		if e.Seq == seq {
+			return e
+		}
+	}
+	return tenet.AuditEntry{}
 }
 
 func (d *durable) find(id tenet.RecordID) *row {

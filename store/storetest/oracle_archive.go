@@ -42,17 +42,18 @@ func (o *Oracle) Past(ctx context.Context, scope tenet.Scope, after uint64, limi
 		return nil, after, tenet.Errorf(tenet.Invalid, "past", "no limit")
 	}
 	var out []gate.Plan
-	last := after
+	last, n := after, 0
 	for _, e := range s.chain {
-		if e.Seq <= after || e.Seq > after+uint64(limit) {
+		if e.Seq <= after || n == limit {
 			continue
 		}
+		n++
 		last = e.Seq
 		p, err := s.plan(scope, e)
 		if err != nil {
 			return nil, after, err
 		}
-		if p.Kind != gate.Import && !p.Blank() {
+		if p.Kind != gate.Import && p.Kind != gate.Cut && !p.Blank() {
 			out = append(out, p)
 		}
 	}
@@ -133,9 +134,13 @@ func (d *durable) plan(scope tenet.Scope, e tenet.AuditEntry) (gate.Plan, error)
 	if m, ok := d.marks[e.Seq]; ok {
 		st := d.stages[tenet.SessionID(m.Session)]
 		p.Staged = &gate.Staged{Session: tenet.SessionID(m.Session), From: m.From, To: m.To, Judged: m.Count}
-		newest := true
+		newest, oldest := true, true
 		for seq, other := range d.marks {
 			newest = newest && (other.Session != m.Session || seq <= e.Seq)
+			oldest = oldest && (other.Session != m.Session || seq >= e.Seq)
+		}
+		if oldest { // a cut may have removed those before it
+			p.Staged.From = 0
 		}
 		if newest {
 			p.Staged.Candidates = slices.Clone(st.waiting)

@@ -30,7 +30,7 @@ func (o *Oracle) Frozen(ctx context.Context, tenant string, now time.Time, after
 		if s.frozen == 0 || scope.Tenant() != tenant || !after.IsZero() && order(scope, after) <= 0 {
 			continue
 		}
-		e := s.chain[s.frozen-1]
+		e := s.entry(s.frozen)
 		out = append(out, store.Frozen{Scope: scope, By: e.Actor, Why: e.Why, Since: e.At, Seq: e.Seq, Overdue: s.overdue(now)})
 	}
 	slices.SortFunc(out, func(a, b store.Frozen) int { return order(a.Scope, b.Scope) })
@@ -45,7 +45,7 @@ func (o *Oracle) FrozenCounts(ctx context.Context, now time.Time) (f store.Froze
 		if s.frozen != 0 {
 			f.Holds++
 			f.Overdue += s.overdue(now)
-			if at := s.chain[s.frozen-1].At; f.Oldest.IsZero() || at.Before(f.Oldest) {
+			if at := s.entry(s.frozen).At; f.Oldest.IsZero() || at.Before(f.Oldest) {
 				f.Oldest = at
 			}
 		}

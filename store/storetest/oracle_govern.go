@@ -175,7 +175,7 @@ func (o *Oracle) Heads(ctx context.Context, after string, limit int) ([]store.Ch
 	var out []store.ChainHead
 	for _, s := range o.scopes {
 		if n := len(s.chain); n > 0 && s.name() > after {
-			out = append(out, store.ChainHead{Chain: s.name(), Seq: uint64(n), Hash: s.chain[n-1].Hash})
+			out = append(out, store.ChainHead{Chain: s.name(), Seq: s.head.Audit, Hash: s.chain[n-1].Hash})
 		}
 	}
 	slices.SortFunc(out, func(a, b store.ChainHead) int { return cmp.Compare(a.Chain, b.Chain) })
@@ -202,7 +202,7 @@ func (o *Oracle) OriginsAt(ctx context.Context, scope tenet.Scope, ids []tenet.R
 		said := slices.Clone(r.Origins)
 		for _, a := range s.agreed {
 			for _, x := range a.Origins {
-				if a.Record == id && !s.chain[a.in-1].At.After(at) && !slices.Contains(said, x) {
+				if a.Record == id && !s.entry(a.in).At.After(at) && !slices.Contains(said, x) {
 					said = append(said, x)
 				}
 			}

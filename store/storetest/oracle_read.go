@@ -314,28 +314,34 @@ func (o *Oracle) Verify(ctx context.Context, scope tenet.Scope) (store.Verificat
 		return store.Verification{}, err
 	}
 	v := store.Verification{Entries: len(s.chain), Records: len(s.rows)}
-	v.Bad, v.Why = s.check()
+	v.Bad, v.Why = s.check(o.master, s.name())
 	return v, nil
 }
 
 // check recomputes the chain from the rows.
-func (d *durable) check() (bad uint64, why string) {
-	var prev []byte
-	for i, e := range d.chain {
+func (d *durable) check(master store.MasterKey, name string) (bad uint64, why string) {
+	cut, why := d.cutNow(master, name)
+	if why != "" {
+		return 1, why
+	}
+	prev, next := cut.Hash, cut.Upto+1
+	for _, e := range d.chain {
 		switch {
-		case e.Seq != uint64(i)+1:
-			return uint64(i) + 1, "an entry is missing"
-		case !bytes.Equal(e.Prev, prev):
-			return e.Seq, "the entry does not follow the one before it"
 		case !bytes.Equal(e.Hash, store.EntryHash(e)):
 			return e.Seq, "the entry was altered"
 		case !bytes.Equal(e.Digest, store.EntryDigest(d.key, d.written(e))):
 			return e.Seq, "what the entry covers was altered"
+		case e.Seq <= cut.Upto: // see cutNow
+			continue
+		case e.Seq != next:
+			return next, "an entry is missing"
+		case !bytes.Equal(e.Prev, prev):
+			return e.Seq, "the entry does not follow the one before it"
 		}
-		prev = e.Hash
+		prev, next = e.Hash, next+1
 	}
-	if d.head.Audit != uint64(len(d.chain)) {
-		return uint64(len(d.chain)) + 1, "the end of the chain is missing"
+	if d.head.Audit != next-1 {
+		return next, "the end of the chain is missing"
 	}
 	frozen := uint64(0)
 	for _, e := range d.chain {
@@ -347,15 +353,15 @@ func (d *durable) check() (bad uint64, why string) {
 		}
 	}
 	if frozen != d.frozen {
-		return uint64(len(d.chain)) + 1, "the legal hold is not the one that was placed"
+		return next, "the legal hold is not the one that was placed"
 	}
 	for _, r := range d.rows {
-		switch n := uint64(len(d.chain)); {
-		case r.in == 0 || r.in > n:
+		switch n := d.head.Audit; {
+		case r.in == 0 || r.in > n || d.entry(r.in).Seq == 0:
 			return max(r.in, 1), "a record that no entry wrote"
 		case r.out > n || r.Known.Open() != (r.out == 0):
 			return r.in, "a closing that no entry wrote"
-		case r.out != 0 && !r.Known.To.Equal(d.chain[r.out-1].At):
+		case r.out != 0 && !r.Known.To.Equal(d.entry(r.out).At):
 			return r.out, "a closing at another time"
 		}
 	}
@@ -407,5 +413,10 @@ func (d *durable) written(e tenet.AuditEntry) store.Written {
 	}
 	w.Rests = d.rests[e.Seq]
 	d.buried(e.Seq, &w)
+	for _, h := range d.cuts {
+		if h.seq == e.Seq {
+			w.Cut = h.digest
+		}
+	}
 	return w
 }

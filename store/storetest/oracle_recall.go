@@ -191,7 +191,7 @@ func (o *Oracle) Uses(ctx context.Context, scope tenet.Scope, after tenet.Record
 			if !slices.Contains(t.Records, rec.ID) {
 				continue
 			}
-			at := s.chain[seq-1].At
+			at := s.entry(seq).At
 			n := math.Exp2(-float64(max(0, now.Sub(at))) / float64(halfLife))
 			if !t.Success {
 				u.Failure += n

@@ -43,14 +43,36 @@ func TamperOracle(t testing.TB, l store.Ledger, w Tampering) {
 		j.verdict.Outcome = tenet.Stored
 		s.refs[string(w.Candidate)] = j
 	case EntryAltered:
-		s.chain[w.Seq-1].Action = "altered"
+		s.chain[slices.IndexFunc(s.chain, seqIs(w.Seq))].Action = "altered"
 	case EntryDropped:
-		s.chain = slices.Delete(s.chain, int(w.Seq-1), int(w.Seq))
+		s.chain = slices.DeleteFunc(s.chain, seqIs(w.Seq))
 	case TombDropped:
 		s.tombs = nil
 	case HoldLifted:
 		s.frozen = 0
+	case HeadMoved:
+		h := &s.cuts[len(s.cuts)-1]
+		h.body = Moved(t, h.body)
+		h.digest = store.CutDigest(h.body)
+	case HeadDropped:
+		s.cuts = s.cuts[:len(s.cuts)-1]
 	default:
 		t.Fatalf("no way to do %q", w.Damage)
 	}
+}
+
+// Moved is a sealed head that says the next position, as somebody without the key
+// would write it.
+func Moved(t testing.TB, body []byte) []byte {
+	t.Helper()
+	var c store.Cut
+	must(t, json.Unmarshal(body, &c))
+	c.Upto++
+	body, err := json.Marshal(c)
+	must(t, err)
+	return body
+}
+
+func seqIs(seq uint64) func(tenet.AuditEntry) bool {
+	return func(e tenet.AuditEntry) bool { return e.Seq == seq }
 }

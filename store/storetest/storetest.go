@@ -55,6 +55,11 @@ const (
 	HoldLifted     Damage = "hold lifted"     // make the scope's legal hold end without an entry
 )
 
+const (
+	HeadMoved   Damage = "head moved"   // let the sealed head of the chain say another position
+	HeadDropped Damage = "head dropped" // delete the sealed head of the chain
+)
+
 // Tampering names what to alter. Record, Candidate and Seq name existing
 // things of the scope; each Damage says which it uses.
 type Tampering struct {
@@ -89,6 +94,7 @@ func Run(t *testing.T, b Backend) {
 	}
 	run("Ledger", b.Ledger != nil, ledgerClauses)
 	run("Governor", b.claims(func(l store.Ledger) bool { _, ok := l.(store.Governor); return ok }, t), boundaryClauses)
+	run("Cutter", b.claims(func(l store.Ledger) bool { _, ok := l.(store.Cutter); return ok }, t), cutClauses)
 	run("Freezer", b.claims(func(l store.Ledger) bool { _, ok := l.(store.Freezer); return ok }, t), freezeClauses)
 	run("Vectors", b.claims(func(l store.Ledger) bool { _, ok := l.(store.Vectors); return ok }, t), vectorClauses)
 	run("Retention", b.claims(func(l store.Ledger) bool { _, ok := l.(store.Retention); return ok }, t), retentionClauses)

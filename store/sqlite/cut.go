@@ -1,0 +1,189 @@
+package sqlite
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"errors"
+	"time"
+
+	"github.com/tenet-memory/tenet"
+	"github.com/tenet-memory/tenet/gate"
+	"github.com/tenet-memory/tenet/store"
+	"github.com/tenet-memory/tenet/store/column"
+	"github.com/tenet-memory/tenet/store/cutting"
+)
+
+var _ store.Cutter = (*DB)(nil)
+
+// cutOf reads the sealed head of a chain; zero when it was never cut.
+func cutOf(ctx context.Context, c conn, master store.MasterKey, id int64) (store.Cut, error) {
+	var seq int64
+	var body, sig []byte
+	err := c.row(ctx, `SELECT seq, body, sig FROM cuts WHERE scope = ? ORDER BY seq DESC LIMIT 1`, []any{id}, &seq, &body, &sig)
+	if errors.Is(err, sql.ErrNoRows) {
+		return store.Cut{}, nil
+	}
+	if err != nil {
+		return store.Cut{}, err
+	}
+	return master.OpenCut(chainName(id), uint64(seq), body, sig)
+}
+
+// CutOf implements store.Governor.
+func (db *DB) CutOf(ctx context.Context, chain string) (store.Cut, error) {
+	id, err := chainOf(chain)
+	if err != nil {
+		return store.Cut{}, err
+	}
+	c, err := cutOf(ctx, db.r, db.master(), id)
+	return c, failure("cut", err)
+}
+
+// cuts gathers for verify what cuts left: of the last one all, of earlier ones
+// their digests.
+func (v *verifier) cuts() error {
+	var last int64
+	err := v.c.each(v.ctx, `SELECT seq, upto, digest, body, length(sig) FROM cuts WHERE scope = ? ORDER BY seq`, []any{v.id}, func(rs *rows) error {
+		var seq, upto int64
+		var digest, body []byte
+		var signed int
+		if err := rs.Scan(&seq, &upto, &digest, &body, &signed); err != nil {
+			return err
+		}
+		w := v.of(seq)
+		w.Cut, last = digest, upto
+		if body != nil && !bytes.Equal(digest, store.CutDigest(body)) || body == nil && (upto != 0 || signed != 0) {
+			w.note("the sealed head of the chain was altered")
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	v.cut, err = cutOf(v.ctx, v.c, v.master, v.id)
+	if tenet.KindOf(err) == tenet.Internal || err == nil && uint64(last) != v.cut.Upto {
+		v.find(1, "the sealed head of the chain was altered")
+		return nil
+	}
+	return err
+}
+
+// Cut implements store.Cutter.
+func (db *DB) Cut(ctx context.Context, d gate.Decision) (out store.Cut, err error) {
+	const op = "cut"
+	if err := store.CheckCut(d); err != nil {
+		return out, err
+	}
+	p := d.Plan()
+	damaged := false
+	err = db.write(ctx, op, func(c conn) error {
+		out, damaged = store.Cut{}, false
+		if s, err := db.find(bg, c, op, p.Scope); err != nil {
+			return err
+		} else if s.id == 0 {
+			return absent(op, "subject")
+		}
+		l, err := db.open(c, p.Scope)
+		if err != nil {
+			return err
+		}
+		if l.frozen != 0 {
+			return store.HeldBack(op)
+		}
+		if err := l.c.exec(`UPDATE heads SET cut_at = ? WHERE scope = ?`, column.Start(p.At), l.id); err != nil {
+			return err
+		}
+		out, damaged, err = l.cut(p)
+		return err
+	})
+	switch {
+	case err != nil:
+		return store.Cut{}, err
+	case damaged: // that it was tried is noted: others have their turn
+		return store.Cut{}, tenet.Errorf(tenet.Internal, op, "the chain does not verify, so nothing of it is cut off: run verify")
+	}
+	return out, nil
+}
+
+// cut removes what nothing needs, and puts the sealed head in its place.
+func (l *ledger) cut(p gate.Plan) (cut store.Cut, damaged bool, err error) {
+	v := verifier{subject: l.subject, c: l.c, ctx: bg, at: map[uint64]*work{}, marking: true}
+	if err := v.all(); err != nil || !v.result.OK() {
+		return cut, true, err
+	}
+	// Known times are strictly increasing, so what is from before a time is the
+	// beginning of the chain.
+	upto := v.cut.Upto
+	if err := l.c.row(bg, `SELECT coalesce(max(seq), 0) FROM chain WHERE scope = ? AND at < ?`, []any{l.id, column.Start(p.Before)}, &cut.Upto); err != nil {
+		return cut, false, err
+	}
+	upto = max(upto, cut.Upto)
+	tx := sharedTx{l.c, bg}
+	found, err := cutting.Find(tx, l.id, upto, v.marks)
+	if err != nil || !found.Worth(v.marks) {
+		return store.Cut{}, false, err
+	}
+	cut = cutting.Head(v.cut, upto, v.marks, found)
+	w := l.writing(p)
+	cut.Chain, cut.Seq, cut.At = chainName(l.id), w.seq, w.at
+	body, sig := l.master.SignCut(cut)
+	w.Written.Cut = store.CutDigest(body)
+	if _, err := w.append(p, &p); err != nil {
+		return cut, false, err
+	}
+	if err := l.save(); err != nil {
+		return cut, false, err
+	}
+	if err := found.Remove(tx, l.id); err != nil {
+		return cut, false, err
+	}
+	for _, q := range []struct {
+		query string
+		args  []any
+	}{
+		{`UPDATE cuts SET upto = 0, body = NULL, sig = x'' WHERE scope = ?`, []any{l.id}},
+		{`INSERT INTO cuts (scope, seq, upto, digest, body, sig) VALUES (?, ?, ?, ?, ?, ?)`, []any{l.id, int64(w.seq), int64(upto), w.Written.Cut, body, sig}},
+		{`UPDATE heads SET cut = ?, reset = max(reset, ?) WHERE scope = ?`, []any{int64(upto), found.Lost, l.id}},
+	} {
+		if err := l.c.exec(q.query, q.args...); err != nil {
+			return cut, false, err
+		}
+	}
+	return cut, false, cutting.RemoveEntries(tx, l.id, found.Seqs())
+}
+
+// Uncut implements store.Cutter.
+func (db *DB) Uncut(ctx context.Context, before, since time.Time, limit int) ([]tenet.Scope, error) {
+	const op = "uncut"
+	if limit < 0 {
+		return nil, invalid(op, "a negative limit")
+	}
+	var out []tenet.Scope
+	err := db.r.snapshot(ctx, func(c conn) error {
+		out = nil
+		var ids []int64
+		if err := c.each(ctx, `SELECT h.scope FROM heads h INDEXED BY heads_cut JOIN subjects s ON s.scope = h.scope JOIN chain c ON c.scope = h.scope AND c.seq = h.cut + 1
+			WHERE h.cut_at < ? AND h.frozen = 0 AND c.at < ? ORDER BY h.cut_at, h.scope LIMIT ?`,
+			[]any{column.Start(since), column.Start(before), limit}, func(rs *rows) error {
+				var id int64
+				err := rs.Scan(&id)
+				ids = append(ids, id)
+				return err
+			}); err != nil {
+			return err
+		}
+		for _, id := range ids {
+			scope, err := ownerOf(ctx, c, id)
+			if err != nil {
+				return err
+			}
+			out = append(out, scope)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, failure(op, err)
+	}
+	return out, nil
+}
