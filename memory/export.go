@@ -299,7 +299,7 @@ func (e *exporter) unmoved(ctx context.Context, scope tenet.Scope, last uint64, 
 	}
 	for _, a := range more {
 		switch gate.KindNamed(a.Action) {
-		case gate.Erase, gate.Expire, gate.Settle, gate.Stage:
+		case gate.Erase, gate.Expire, gate.Settle, gate.Stage, gate.Cut:
 			return changed
 		}
 	}

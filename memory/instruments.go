@@ -146,12 +146,13 @@ func (o *Operator) Stats(ctx context.Context) (Stats, error) {
 const statsPage = 1000
 
 func (o *Operator) countEntries(ctx context.Context, s *Stats) error {
-	for from := uint64(1); ; from += statsPage {
+	for from := uint64(1); ; {
 		es, err := o.m.ledger.Audit(ctx, o.scope, from, statsPage)
 		if err != nil {
 			return err
 		}
 		for _, e := range es {
+			from = e.Seq + 1
 			if s.Entries++; s.Entries == 1 {
 				s.First = e.At
 			}

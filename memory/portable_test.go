@@ -18,8 +18,13 @@ import (
 )
 
 // mover is an engine of one deployment: they sign with one key.
-func mover(t *testing.T, b backend, seed byte) *engine {
+func mover(t *testing.T, b backend, seed byte) *engine { return moverWith(t, b, seed, nil) }
+
+func moverWith(t *testing.T, b backend, seed byte, change func(*memory.Config)) *engine {
 	return governed(t, b, func(c *memory.Config) {
+		if change != nil {
+			change(c)
+		}
 		c.ErasureKey = ed25519.NewKeyFromSeed(bytes.Repeat([]byte{seed}, ed25519.SeedSize))
 		c.Extractor, c.EntryBudget, c.EpisodeRetention = rules.Extractor{}, 10, 300*day
 	})
@@ -188,7 +193,7 @@ func (e *engine) view(t *testing.T) string {
 	show("held", must[[]tenet.Held](t)(op.Held(ctx, "", 1000)))
 	show("verdicts", must[[]tenet.Verdict](t)(e.ledger.Verdicts(ctx, e.sarah, "", "", 10_000)))
 	for _, a := range must[[]tenet.AuditEntry](t)(op.Audit(ctx, 1, 10_000)) {
-		if a.Action == "import" || a.Ref == "" && a.Actor == "" {
+		if a.Action == "import" || a.Action == "cut" || a.Ref == "" && a.Actor == "" {
 			continue
 		}
 		a.Seq, a.Digest, a.Prev, a.Hash = 0, nil, nil, nil

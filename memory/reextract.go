@@ -178,12 +178,13 @@ func stretches(turns map[tenet.MessageID]tenet.Message, scope tenet.Scope) []mod
 func (o *Operator) derived(ctx context.Context, x model.Extractor, turns map[tenet.MessageID]tenet.Message) (map[string]*tenet.Record, error) {
 	out := map[string]*tenet.Record{}
 	const page = 500
-	for from := uint64(1); ; from += page {
+	for from := uint64(1); ; {
 		es, err := o.m.ledger.Audit(ctx, o.scope, from, page)
 		if err != nil {
 			return nil, err
 		}
 		for _, e := range es {
+			from = e.Seq + 1
 			if e.Action != gate.Admit.String() || !strings.HasPrefix(e.Actor, tenet.Agent.String()+":") || !strings.Contains(e.Actor, "/") || e.Actor == extractorName(x) {
 				continue
 			}

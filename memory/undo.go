@@ -146,13 +146,13 @@ func (w *walk) readEnds(ctx context.Context) error {
 		return err
 	}
 	const page = 500
-	for ; ; from += page {
+	for {
 		es, err := w.o.m.ledger.Audit(ctx, w.o.scope, from, page)
 		if err != nil {
 			return err
 		}
 		for _, e := range es {
-			w.entries[e.At.UnixMicro()] = e
+			w.entries[e.At.UnixMicro()], from = e, e.Seq+1
 		}
 		if len(es) < page {
 			break

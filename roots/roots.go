@@ -263,8 +263,8 @@ func (l Log) Against(ctx context.Context, db store.Governor, now time.Time) (Che
 			cut, err = db.CutOf(ctx, name)
 		}
 		switch {
-		case tenet.KindOf(err) == tenet.Internal:
-			c.Findings = append(c.Findings, Finding{name, h.Seq, "the sealed head of the chain was altered"})
+		case tenet.KindOf(err) == tenet.Internal && hash == nil: // CutOf's
+			c.Findings = append(c.Findings, Finding{name, h.Seq, "entries that a root names are gone, and the sealed head does not hold"})
 		case err != nil:
 			return c, err
 		case hash == nil && h.Seq <= cut.Upto: // a signed head says that it was cut off

@@ -45,7 +45,7 @@ func (db *DB) CutOf(ctx context.Context, chain string) (store.Cut, error) {
 // their digests.
 func (v *verifier) cuts() error {
 	var last int64
-	err := v.c.each(v.ctx, `SELECT seq, upto, digest, body, length(sig) FROM tenet.cuts WHERE scope = $1 ORDER BY seq`, []any{v.id}, func(rs pgx.Rows) error {
+	err := v.c.each(v.ctx, `SELECT seq, upto, digest, body, length(sig) FROM tenet.cuts WHERE scope = $1 ORDER BY seq`, []any{v.id}, func(rs *rows) error {
 		var seq, upto int64
 		var digest, body []byte
 		var signed int
@@ -174,7 +174,7 @@ func (db *DB) Uncut(ctx context.Context, before, since time.Time, limit int) ([]
 		var found []owned
 		if err := db.worker().each(ctx, `SELECT h.tenant, h.scope, h.cut_at FROM tenet.heads h JOIN tenet.chain c ON c.scope = h.scope AND c.seq = h.cut + 1
 			WHERE h.cut_at < $1 AND h.frozen = 0 AND c.at < $2 AND (h.cut_at, h.scope) > ($3, $4) ORDER BY h.cut_at, h.scope LIMIT $5`,
-			[]any{column.Start(since), column.Start(before), at, last.scope, limit}, func(rs pgx.Rows) error {
+			[]any{column.Start(since), column.Start(before), at, last.scope, limit}, func(rs *rows) error {
 				err := rs.Scan(&last.tenant, &last.scope, &at)
 				found = append(found, last)
 				return err
