@@ -15,7 +15,7 @@ import (
 func aStateThatHoldsItGoes(t testing.TB, r *eraseRig) {
 	const text = "I have a severe shellfish allergy"
 	r.say("chat", "m1", text, "app:test")
-	other := strings.Repeat("What are this week's promotions? ", 40)
+	other := strings.Repeat("You have a severe cold, and shellfish, allergy or not. I have been told. ", 40) // text's words, so that a packed text has it in parts
 	for i, state := range []string{text, other, other + text, strings.Repeat(text+". ", 40), other + other} {
 		must(t, r.db.PutCheckpoint(ctx, r.scope, tenet.Checkpoint{Session: "chat", Version: int64(i) + 1, State: []byte(state), At: r.now}, 0, 10))
 	}
