@@ -43,7 +43,21 @@ func (c *Console) overview(v *visit) (any, error) {
 		Waiting []waiting // subjects with open holds, the longest held first
 		More    int
 		Ended   time.Time
+		Uses    []use // of what the tenant may keep; of nobody who is narrowed
 	}{Charts: charts}
+	if !v.by.Narrowed() {
+		u, err := c.mem.Use(v.Context(), v.by.Tenant())
+		if err != nil {
+			return nil, err
+		}
+		shares := u.Shares()
+		for _, l := range []struct {
+			name       string
+			kept, most int64
+		}{{"records", u.Stored.Records, u.Quota.Records}, {"bytes", u.Stored.Bytes, u.Quota.Bytes}, {"subjects", u.Stored.Subjects, u.Quota.Subjects}} {
+			out.Uses = append(out.Uses, use{l.name, l.kept, l.most, int(100 * shares[l.name])})
+		}
+	}
 	hs, ended := c.waiting(v.by.Tenant())
 	slices.SortStableFunc(hs, func(a, b memory.OpenHolds) int { return a.Since.Compare(b.Since) })
 	for _, h := range hs {
@@ -57,6 +71,13 @@ func (c *Console) overview(v *visit) (any, error) {
 	}
 	out.Ended = ended
 	return out, nil
+}
+
+// use is what the tenant keeps of one limit of its quota; 0 of Most is no bound.
+type use struct {
+	Limit      string
+	Kept, Most int64
+	Percent    int
 }
 
 // waiting is a subject with open holds.

@@ -88,6 +88,7 @@ type Plan struct {
 	Candidate tenet.Candidate     // Admit, Refuse: what was judged, in stored form, secrets masked
 	Declared  tenet.Candidate     // the same as it was offered: only for the digest that makes its id idempotent
 	Needs     Needs               // what must still hold when it is applied
+	Quota     Quota               // Admit: what the tenant may keep when it is written
 	Insert    []tenet.Record      // Admit, End
 	Close     []Close             // Admit, End, Retract
 	Agree     *Agreement          // Admit with outcome corroborated

@@ -64,6 +64,7 @@ type rulebook struct {
 	limits  Limits
 	rates   Rates
 	windows []Window
+	quotas  Quotas
 	ruleset string
 
 	keys        func(string) (KeySpec, bool)
@@ -118,8 +119,12 @@ func New(rules []Rule, opts ...Option) *Gate {
 }
 
 // Adopt replaces the rule set by another gate's, at once for every judgement
-// that begins after it, and opens a gate that was shut.
-func (g *Gate) Adopt(n *Gate) { g.at.Store(n.at.Load()) }
+// that begins after it, and opens a gate that was shut. Quotas stay.
+func (g *Gate) Adopt(n *Gate) {
+	b := *n.at.Load()
+	b.quotas = g.at.Load().quotas
+	g.at.Store(&b)
+}
 
 // Shut stops everything that adds to, ends or retracts memory until Adopt:
 // such calls are Unavailable and say why. Reading, discarding and retention go
@@ -340,6 +345,7 @@ func (g *rulebook) judge(c Case, up *elevation) (Decision, error) {
 		w.refuse(p, &v, c.At)
 	}
 	p.Verdict = v
+	g.quotas.bound(p)
 	return Decision{p}, nil
 }
 

@@ -48,7 +48,8 @@ func (g *Gate) Readmit(by tenet.Principal, p Plan) (Decision, error) {
 		p.Declared.Tier, p.Declared.Key, p.Declared.Value, p.Declared.Text = r.Tier, r.Key, r.Value, r.Text
 	}
 	p.Needs, p.Key, p.Erase = Needs{}, nil, nil
-	p.Readmitted = true
+	p.Readmitted, p.Quota = true, Quota{}
+	g.at.Load().quotas.bound(&p)
 	return Decision{&p}, nil
 }
 

@@ -85,13 +85,15 @@ var (
 	heldDesc     = prometheus.NewDesc("tenet_legal_hold_overdue_texts", "Texts past their time that stay because of a legal hold.", nil, nil)
 	openDesc     = prometheus.NewDesc("tenet_quarantine_held", "Candidates that are held and wait for a review, of all tenants; at most 100000 are counted.", nil, nil)
 	openAgeDesc  = prometheus.NewDesc("tenet_quarantine_age_seconds", "How long the held candidate that runs out first has waited for a review.", nil, nil)
+	fullDesc     = prometheus.NewDesc("tenet_quota_refusals_total", "Writes that a tenant's quota had no room for, by limit.", []string{"limit"}, nil)
+	usedDesc     = prometheus.NewDesc("tenet_quota_used_ratio", "How much of a limit is used, of the tenants that the settings name: the first 50.", []string{"tenant", "limit"}, nil)
 	lagDesc      = prometheus.NewDesc("tenet_consolidation_lag_seconds", "How long the session consolidated last had been due.", nil, nil)
 )
 
 // Describe implements prometheus.Collector.
 func (engine) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{verdictsDesc, supersDesc, recallsDesc, deniedDesc, lagDesc, creditedDesc, agreedDesc, windowsDesc,
-		failuresDesc, givenUpDesc, visibleDesc, queueDesc, failingDesc, ageDesc, contextsDesc, tokensDesc, holdsDesc, holdAgeDesc, heldDesc, openDesc, openAgeDesc} {
+		failuresDesc, givenUpDesc, visibleDesc, queueDesc, failingDesc, ageDesc, contextsDesc, tokensDesc, holdsDesc, holdAgeDesc, heldDesc, openDesc, openAgeDesc, fullDesc, usedDesc} {
 		ch <- d
 	}
 }
@@ -125,6 +127,9 @@ func (e engine) Collect(ch chan<- prometheus.Metric) {
 	}{{"facts", c.Tokens.Facts}, {"recalled", c.Tokens.Recalled}, {"pending", c.Tokens.Pending}, {"messages", c.Tokens.Messages}} {
 		count(tokensDesc, uint64(part.n), part.name)
 	}
+	for limit, n := range c.Full {
+		count(fullDesc, n, limit)
+	}
 	p := c.Pipeline
 	count(windowsDesc, p.Stretches-p.Barren, "some")
 	count(windowsDesc, p.Barren, "none")
@@ -152,6 +157,13 @@ func (e engine) Collect(ch chan<- prometheus.Metric) {
 		gauge(holdsDesc, float64(h.Standing))
 		gauge(holdAgeDesc, h.Age.Seconds())
 		gauge(heldDesc, float64(h.Overdue))
+	}
+	if us, err := e.m.NamedUse(ctx); err == nil {
+		for _, u := range us {
+			for limit, share := range u.Shares() {
+				gauge(usedDesc, share, u.Tenant, limit)
+			}
+		}
 	}
 	if q, err := e.m.Quarantine(ctx); err == nil {
 		gauge(openDesc, float64(q.Held))

@@ -136,6 +136,8 @@ func (a *API) writeProblem(w http.ResponseWriter, r *http.Request, err error) in
 		p.Status = http.StatusUnprocessableEntity
 	case te != nil && te.Kind == tenet.Conflict && conditional(r):
 		p.Status = http.StatusPreconditionFailed
+	case memory.OverQuota(err) != "": // no Retry-After: waiting makes no room
+		p.Status = http.StatusTooManyRequests
 	case te != nil && te.Code == memory.CodeTooMany:
 		p.Status = http.StatusTooManyRequests
 		h.Set("Retry-After", retryAfter(te))

@@ -256,8 +256,12 @@ func (m *Memory) consolidate(ctx context.Context, l store.Lease, pause pause) (r
 	}
 	if err != nil {
 		ack.Code = tenet.Code(tenet.KindOf(err).String())
+		if limit := OverQuota(err); limit != "" {
+			ack.Code = tenet.Code("quota of " + limit)
+		}
 		ack.NextDue = ack.Now.Add(retryAfter(l.Session.Attempts))
-		ack.Park = l.Session.Attempts+1 >= m.cfg.MaxAttempts
+		// Room may be made at any time: what waits for it is not given up.
+		ack.Park = l.Session.Attempts+1 >= m.cfg.MaxAttempts && OverQuota(err) == ""
 		m.counts.pipeline.add(func(n *Pipeline) {
 			if n.Failures++; ack.Park {
 				n.GivenUp++
@@ -434,10 +438,23 @@ func (m *Memory) judgeStaged(ctx context.Context, scope tenet.Scope, id tenet.Se
 		cases = append(cases, k)
 	}
 	m.object(ctx, cases)
+	var full error // what a quota has no room for waits on the stage
 	for batch := range slices.Chunk(cases, judgedTogether) {
 		began := time.Now()
 		applied, err := m.admit(ctx, batch)
-		if err != nil {
+		if OverQuota(err) != "" {
+			// What adds nothing, and an allergy, need not wait with the others.
+			applied = nil
+			for _, k := range batch {
+				one, err := m.admit(ctx, []gate.Case{k})
+				if OverQuota(err) != "" {
+					full = err
+				} else if err != nil {
+					return 0, err
+				}
+				applied = append(applied, one...)
+			}
+		} else if err != nil {
 			return 0, err
 		}
 		for _, a := range applied {
@@ -447,6 +464,9 @@ func (m *Memory) judgeStaged(ctx context.Context, scope tenet.Scope, id tenet.Se
 			m.counts.pipeline.visible(ev[0].RecordedAt, m.now())
 		}
 		pause(ctx, time.Since(began))
+	}
+	if full != nil {
+		return 0, full
 	}
 	return cursor, nil
 }

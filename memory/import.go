@@ -297,6 +297,7 @@ func (w *partWriter) flush(ctx context.Context) error {
 		return nil
 	}
 	if _, err := w.m.ledger.Apply(ctx, w.batch, nil); err != nil {
+		w.m.counts.refused(err)
 		return err
 	}
 	w.restored += len(w.batch)

@@ -129,12 +129,17 @@ type Stats struct {
 	Failing  int           `json:"failing"`
 	Dead     int           `json:"dead"`
 	QueueAge time.Duration `json:"queue_age"` // how long the oldest due session has been due
+
+	// What all of the tenant's scopes keep, and may: 0 is no bound. Nil for an
+	// operator who is narrowed to subjects.
+	Stored *gate.Stored `json:"stored,omitempty"`
+	Quota  *gate.Quota  `json:"quota,omitempty"`
 }
 
 // Stats counts the scope's entries, its recalls and the queue.
 func (o *Operator) Stats(ctx context.Context) (Stats, error) {
 	s := Stats{Actions: map[string]uint64{}, Outcomes: map[string]uint64{}, Codes: map[string]uint64{}}
-	for _, part := range []func(context.Context, *Stats) error{o.countEntries, o.countWindows, o.countRecalls, o.countLags, o.countQueue} {
+	for _, part := range []func(context.Context, *Stats) error{o.countEntries, o.countWindows, o.countRecalls, o.countLags, o.countQueue, o.countUse} {
 		if err := part(ctx, &s); err != nil {
 			return s, err
 		}

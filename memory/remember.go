@@ -146,6 +146,7 @@ func (m *Memory) admit(ctx context.Context, cases []gate.Case) (applied []store.
 		k.State = s
 		return m.gate.Judge(k)
 	})
+	m.counts.refused(err)
 	for _, a := range applied {
 		if !a.Replayed {
 			m.counts.verdict(cases[0].By.Tenant(), a.Verdict)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/tenet-memory/tenet"
+	"github.com/tenet-memory/tenet/gate"
 )
 
 // counts are what the engine counted since it was opened.
@@ -23,6 +24,7 @@ type counts struct {
 	mu       sync.Mutex
 	tallies  map[string]*Tally // by tenant
 	verdicts map[verdictKind]uint64
+	full     map[string]uint64 // writes that a quota had no room for, by limit
 	windows  uint64
 	tokens   Tokens
 	lag      time.Duration
@@ -42,6 +44,8 @@ type Counts struct {
 	Credited uint64         `json:"credited"` // recalls of which an item was reported a success later
 	Denied   uint64         `json:"denied"`
 	Verdicts []VerdictCount `json:"verdicts"`
+	// Full are writes that a quota had no room for, by limit.
+	Full map[string]uint64 `json:"full"`
 	// Windows are contexts that were assembled; Tokens is the sum of theirs.
 	Windows uint64 `json:"windows"`
 	Tokens  Tokens `json:"tokens"`
@@ -63,6 +67,10 @@ func (m *Memory) Counts() Counts {
 	out := Counts{Pipeline: c.pipeline.read(), Recalls: c.recalls.Load(), Served: c.served.Load(), Credited: c.credited.Load(), Denied: c.denied.Load()}
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	out.Full = map[string]uint64{}
+	for _, limit := range gate.QuotaLimits {
+		out.Full[limit] = c.full[limit]
+	}
 	out.Lag, out.Windows, out.Tokens = c.lag, c.windows, c.tokens
 	for k, n := range c.verdicts {
 		out.Verdicts = append(out.Verdicts, VerdictCount{k.outcome, k.code, n})

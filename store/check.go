@@ -9,6 +9,9 @@ type Checker interface {
 	// the links of every chain hold, those of erased subjects included. It
 	// repairs nothing.
 	Check(ctx context.Context, tenant string) ([]Fault, error)
+	// Recount sets the heads of the tenant's scopes to what they keep, and returns
+	// how many were wrong.
+	Recount(ctx context.Context, tenant string) (int, error)
 }
 
 // Fault is one thing that is wrong.

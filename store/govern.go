@@ -17,6 +17,8 @@ type Governor interface {
 	// OpenHolds counts the held candidates of all tenants that wait for a review
 	// and whose texts have not run out at now.
 	OpenHolds(ctx context.Context, now time.Time) (OpenHolds, error)
+	// Stored is how much the tenant's scopes keep together, as their heads count it.
+	Stored(ctx context.Context, tenant string) (gate.Stored, error)
 	// Records returns every record of the scope, closed ones included, in the
 	// order in which they were written, after the given one (empty: from the
 	// first), at most limit.

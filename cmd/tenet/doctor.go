@@ -5,10 +5,12 @@ import (
 	"fmt"
 
 	"os"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/tenet-memory/tenet"
+	"github.com/tenet-memory/tenet/memory"
 	"github.com/tenet-memory/tenet/store/postgres"
 	"github.com/tenet-memory/tenet/store/redis"
 )
@@ -69,6 +71,7 @@ func (doctorCmd) Run(a *app) error {
 		} else if err == nil {
 			fs.ok("open", "the engine opens with this configuration")
 			fs.holds(a)
+			fs.quotas(a)
 		}
 	}
 	var rows [][]string
@@ -115,6 +118,34 @@ func (fs *findings) vault(s settings) {
 			found += ": every server of this database runs on this machine"
 		}
 		fs.whether(err == nil && info.Mode().Perm()&0o077 == 0, part, found, "fail", "others may read the file of the data keys", "chmod 600 "+s.vault.path)
+	}
+}
+
+// nearlyFull is the share of a quota from which on it is a warning.
+const nearlyFull = 0.9
+
+// quotas shows the tenant of the settings, and those whose quotas they name.
+func (fs *findings) quotas(a *app) {
+	uses, err := a.opened.NamedUse(a.ctx)
+	if own := a.set.tenant; err == nil && !slices.ContainsFunc(uses, func(u memory.TenantUse) bool { return u.Tenant == own }) {
+		var u memory.TenantUse
+		u, err = a.opened.Use(a.ctx, own)
+		uses = append(uses, u)
+	}
+	if err != nil {
+		fs.not("fail", "quotas", err.Error(), "see the lines above, and docs/operations.md")
+		return
+	}
+	for _, u := range uses {
+		limit, share := u.Full()
+		part := "quota of " + printable(u.Tenant)
+		if limit == "" {
+			fs.ok(part, "none; it keeps %d records, %d bytes, of %d subjects", u.Stored.Records, u.Stored.Bytes, u.Stored.Subjects)
+			continue
+		}
+		most, kept := u.Quota.Of(limit, u.Stored)
+		found := fmt.Sprintf("%.0f%% of %s: %d of %d", 100*share, limit, kept, most)
+		fs.whether(share < nearlyFull, part, found, "warn", found, "raise quota_"+limit+", erase or retract: writes beyond it are refused with QUOTA_"+strings.ToUpper(limit))
 	}
 }
 

@@ -7,10 +7,12 @@ import (
 	"github.com/tenet-memory/tenet/store"
 )
 
-type fsckCmd struct{}
+type fsckCmd struct {
+	Recount bool `help:"First set what the heads count, for quotas, to what is stored."`
+}
 
 // Run verifies every scope and looks for what no chain answers for. It repairs
-// nothing.
+// nothing but, when asked to, what is counted.
 func (c fsckCmd) Run(a *app) error {
 	if err := a.local("fsck"); err != nil {
 		return err
@@ -21,6 +23,13 @@ func (c fsckCmd) Run(a *app) error {
 	checker, ok := a.opened.db.(store.Checker)
 	if !ok {
 		return tenet.Errorf(tenet.Unavailable, "fsck", "this store cannot be checked as a whole")
+	}
+	recounted := 0
+	if c.Recount {
+		var err error
+		if recounted, err = checker.Recount(a.ctx, a.set.tenant); err != nil {
+			return err
+		}
 	}
 	faults, err := checker.Check(a.ctx, a.set.tenant)
 	if err != nil {
@@ -52,13 +61,16 @@ func (c fsckCmd) Run(a *app) error {
 			faults = append(faults, store.Fault{Place: s.String(), What: in})
 		}
 	}
-	err = a.print(map[string]any{"scopes": len(scopes), "entries": entries, "faults": orEmpty(faults)}, func() {
+	err = a.print(map[string]any{"scopes": len(scopes), "entries": entries, "recounted": recounted, "faults": orEmpty(faults)}, func() {
 		var rows [][]string
 		for _, f := range faults {
 			rows = append(rows, []string{f.Place, f.What, strconv.Itoa(f.Rows)})
 		}
 		if len(rows) > 0 {
 			a.table("PLACE|FAULT|ROWS", rows)
+		}
+		if c.Recount {
+			a.printf("%d heads counted wrong and were set\n", recounted)
 		}
 		a.printf("%d scopes, %d entries, %d faults\n", len(scopes), entries, len(faults))
 	})

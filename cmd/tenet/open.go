@@ -275,13 +275,15 @@ func newEngine(ctx context.Context, s settings, db database, o engineOptions) (*
 		db.Close()
 		return nil, err
 	}
-	e := &engine{db: db, gate: book.gate, policySum: sum, governor: governor}
+	g := gate.New(nil, gate.WithQuotas(s.quotas))
+	g.Adopt(book.gate)
+	e := &engine{db: db, gate: g, policySum: sum, governor: governor}
 	var sessions store.Sessions = db
 	if elsewhere != nil {
 		sessions, e.sessions = elsewhere, elsewhere
 	}
 	e.Memory, err = memory.Open(ctx, memory.Config{
-		Ledger: db, Sessions: sessions, Gate: book.gate, Actions: book.actions, SessionsOnly: !s.durable, Secret: o.secret,
+		Ledger: db, Sessions: sessions, Gate: g, Actions: book.actions, SessionsOnly: !s.durable, Secret: o.secret,
 		Log: o.log, SessionTTL: s.sessionTTL, EpisodeRetention: s.retention, AuditRetention: s.audit, Debounce: s.debounce, Lease: s.lease,
 		ErasureKey: erasureKey(db), Erasures: journalOf(s, o.path), Screen: screen, Wish: wish, Now: o.now, Embedder: o.embedder, Extractor: extractorOf(s.extractor, s.values, store.ReadOnly(db), o.now),
 	})

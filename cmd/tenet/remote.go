@@ -150,7 +150,7 @@ func kindOf(status int, code string) tenet.Kind {
 		return tenet.Conflict
 	case status == http.StatusUnprocessableEntity:
 		return tenet.Refused
-	case status == http.StatusServiceUnavailable, status == http.StatusBadGateway, status == http.StatusGatewayTimeout:
+	case status == http.StatusTooManyRequests, status == http.StatusServiceUnavailable, status == http.StatusBadGateway, status == http.StatusGatewayTimeout:
 		return tenet.Unavailable
 	case status >= 500:
 		return tenet.Internal

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"net"
 	"net/url"
 	"os"
@@ -20,6 +21,7 @@ import (
 	"github.com/knadh/koanf/v2"
 
 	"github.com/tenet-memory/tenet"
+	"github.com/tenet-memory/tenet/gate"
 	"github.com/tenet-memory/tenet/memory"
 )
 
@@ -60,6 +62,9 @@ var keys = []setting{
 	{"listen", "127.0.0.1:7766", false, "the address to serve on"},
 	{"rate_principal", "0", false, "requests a second of one key at one process; 0: no bound"},
 	{"rate_tenant", "0", false, "requests a second of all keys of a tenant at one process; 0: no bound"},
+	{"quota_records", "0", false, "records that a tenant may keep; 0: no bound; `100000,acme=500000` makes an exception, and names acme in `/metrics`"},
+	{"quota_bytes", "0", false, "bytes of texts that a tenant may keep, history included; `2GiB,acme=0`"},
+	{"quota_subjects", "0", false, "subjects of a tenant that may keep records"},
 	{"server", "", false, "run commands against a server instead of a file"},
 	{"api_key", "", true, "the key for `server`"},
 	{"models", "", false, "the folder of installed models; empty: `~/.local/share/tenet/models`"},
@@ -104,6 +109,7 @@ type settings struct {
 	extractor  string
 	embedDim   int
 	limits     memory.Limits
+	quotas     gate.Quotas
 	masterKey  []byte
 	wrapped    []string // master keys that the key service has still to unwrap
 	fence      []byte
@@ -375,6 +381,11 @@ func (s *settings) check() error {
 			return bad(name, "want requests a second, 0 to 1000000")
 		}
 	}
+	for _, name := range []string{"quota_records", "quota_bytes", "quota_subjects"} {
+		if err := s.quota(strings.TrimPrefix(name, "quota_"), v[name]); err != nil {
+			return bad(name, "%v", err)
+		}
+	}
 	if strings.ContainsAny(v["embedder"], `/\`) {
 		return bad("embedder", "want auto, none, openai or the name of an installed model")
 	}
@@ -409,6 +420,57 @@ func (s *settings) check() error {
 		return bad("fence_secret", "want at least 16 characters")
 	}
 	return nil
+}
+
+// quota reads one limit: a number for every tenant, and after it tenants with one
+// of their own. A tenant that has one of its own keeps the others' default.
+func (s *settings) quota(limit, v string) error {
+	for n, part := range strings.Split(v, ",") {
+		tenant, amount, own := strings.Cut(strings.TrimSpace(part), "=")
+		if !own {
+			amount = tenant
+		}
+		most, err := size(amount)
+		switch {
+		case err != nil:
+			return err
+		case own == (n == 0):
+			return errors.New("want a number, then exceptions as tenant=number")
+		case !own:
+			s.quotas.Default = s.quotas.Default.With(limit, most)
+			for t, q := range s.quotas.Of {
+				s.quotas.Of[t] = q.With(limit, most)
+			}
+			continue
+		}
+		if _, err := tenet.NewScope(tenant, tenet.WholeTenant()); err != nil {
+			return errors.New("not a tenant's name")
+		}
+		q, known := s.quotas.Of[tenant]
+		if !known {
+			q = s.quotas.Default
+		}
+		if s.quotas.Of == nil {
+			s.quotas.Of = map[string]gate.Quota{}
+		}
+		s.quotas.Of[tenant] = q.With(limit, most)
+	}
+	return nil
+}
+
+// size is a number, with KiB, MiB or GiB after it or without.
+func size(v string) (int64, error) {
+	unit := int64(1)
+	for n, name := range []string{"KiB", "MiB", "GiB"} {
+		if rest, is := strings.CutSuffix(v, name); is {
+			v, unit = strings.TrimSpace(rest), 1<<(10*(n+1))
+		}
+	}
+	n, err := strconv.ParseInt(v, 10, 64)
+	if err != nil || n < 0 || n > math.MaxInt64/2/unit {
+		return 0, errors.New("want a number, 0 for no bound, such as 100000 or 2GiB")
+	}
+	return n * unit, nil
 }
 
 // origin reports whether a browser may be sent to a URL with a code: by TLS, or

@@ -99,5 +99,15 @@ func (a *app) counts(s memory.Stats) {
 	a.printf("extracted %d windows, %d without a fact or note\n", s.Windows, s.Barren)
 	a.printf("recalls   %d, %.3f served something, %.3f were credited later\n", s.Recalls, s.HitRate, s.Useful)
 	a.printf("visible   after %s (median of %d turns), at most %s\n", s.Lag.Round(time.Millisecond), s.LagOf, s.LagMax.Round(time.Millisecond))
+	if s.Stored != nil {
+		of := func(limit string) string {
+			most, kept := s.Quota.Of(limit, *s.Stored)
+			if most == 0 {
+				return fmt.Sprintf("%d %s", kept, limit)
+			}
+			return fmt.Sprintf("%d of %d %s", kept, most, limit)
+		}
+		a.printf("tenant    keeps %s, %s, %s\n", of("records"), of("bytes"), of("subjects"))
+	}
 	a.printf("queue     %d waiting, %d failing, %d given up; the oldest has been due for %s\n", s.Waiting, s.Failing, s.Dead, s.QueueAge.Round(time.Second))
 }

@@ -56,7 +56,7 @@ var Tables = []Table{
 	{Name: "elsewhere", Rule: Removed},
 	{Name: "subjects", Rule: Removed},
 	{Name: "keys", Rule: Shared},
-	{Name: "heads", Rule: Stays, Columns: []string{"scope", "text", "stats", "audit", "facts", "staged", "tombs", "reset", "last_at", "hash", "dense", "sleep", "swept_at", "base", "frozen", "cut", "cut_at", "tenant"}},
+	{Name: "heads", Rule: Stays, Columns: []string{"scope", "text", "stats", "audit", "facts", "staged", "tombs", "reset", "last_at", "hash", "dense", "sleep", "swept_at", "base", "frozen", "cut", "cut_at", "records", "bytes", "tenant"}},
 	{Name: "chain", Rule: Stays, Columns: []string{"scope", "seq", "action", "outcome", "codes", "ruleset", "at", "digest", "prev", "hash", "tenant"}},
 	{Name: "cuts", Rule: Stays, Columns: []string{"scope", "seq", "upto", "digest", "body", "sig", "tenant"}},
 	{Name: "meta", Rule: Stays, Columns: []string{"one", "key_check", "secret", "version", "partitions", "vault"}},

@@ -74,6 +74,7 @@ func (db *DB) Again(ctx context.Context, d gate.Decision, j store.Journaled) (st
 	})
 	db.facts.clear()
 	db.seats.clear()
+	db.rooms.Recount()
 	return out, err
 }
 

@@ -40,20 +40,25 @@ func (db *DB) Apply(ctx context.Context, ds []gate.Decision, again store.Rejudge
 	}
 	var out []store.Applied
 	var l *ledger
-	err := db.mutate(ctx, op, scope, func() any { return out }, func(c conn) error {
-		out, l = make([]store.Applied, 0, len(ds)), nil
-		var err error
-		if l, err = db.open(c, scope); err != nil {
-			return err
-		}
-		for i, d := range ds {
-			a, err := l.apply(i, d.Plan(), again)
-			if err != nil {
+	err := db.rooms.Within(ctx, scope.Tenant(), db.Stored, func(g *store.Growth) error {
+		return db.mutate(ctx, op, scope, func() any { return out }, func(c conn) error {
+			out, l = make([]store.Applied, 0, len(ds)), nil
+			g.Begin()
+			var err error
+			if l, err = db.open(c, scope); err != nil {
 				return err
 			}
-			out = append(out, a)
-		}
-		return l.save()
+			l.growth = g
+			for i, d := range ds {
+				a, err := l.apply(i, d.Plan(), again)
+				if err != nil {
+					return err
+				}
+				out = append(out, a)
+			}
+			g.Came(l.grown())
+			return l.save()
+		})
 	})
 	if err != nil {
 		return nil, err
@@ -76,8 +81,23 @@ type ledger struct {
 	frozen int64  // the entry that placed the legal hold that stands
 	lastAt time.Time
 	hash   []byte
+	stored gate.Stored // of this scope
 
 	wasFacts, wasAudit uint64
+	wasStored          gate.Stored
+	growth             *store.Growth // of Apply
+}
+
+// grown is what the transaction has added to what the scope keeps.
+func (l *ledger) grown() gate.Stored {
+	l.stored.Subjects = min(l.stored.Records, 1)
+	return l.stored.Minus(l.wasStored)
+}
+
+// was notes where the transaction began.
+func (l *ledger) was() {
+	l.stored.Subjects = min(l.stored.Records, 1)
+	l.wasFacts, l.wasAudit, l.wasStored = l.facts, l.head.Audit, l.stored
 }
 
 // bg stands where a statement takes its transaction's context.
@@ -108,10 +128,10 @@ func (db *DB) lock(c conn, l *ledger) (bool, error) {
 	scope := l.scope
 	var wrapped []byte
 	var last, gone int64
-	err := c.row(bg, `SELECT s.scope, s.data_key, s.erased_at, h.text, h.stats, h.audit, h.sleep, h.facts, h.staged, h.tombs, h.frozen, h.last_at, h.hash
+	err := c.row(bg, `SELECT s.scope, s.data_key, s.erased_at, h.text, h.stats, h.audit, h.sleep, h.facts, h.staged, h.tombs, h.frozen, h.records, h.bytes, h.last_at, h.hash
 		FROM tenet.subjects s JOIN tenet.heads h ON h.scope = s.scope WHERE s.tenant = $1 AND s.kind = $2 AND s.external_id = $3 FOR UPDATE OF h`,
 		db.names(scope),
-		&l.id, &wrapped, &gone, &l.head.Text, &l.head.Stats, &l.head.Audit, &l.head.Sleep, &l.facts, &l.staged, &l.tombs, &l.frozen, &last, &l.hash)
+		&l.id, &wrapped, &gone, &l.head.Text, &l.head.Stats, &l.head.Audit, &l.head.Sleep, &l.facts, &l.staged, &l.tombs, &l.frozen, &l.stored.Records, &l.stored.Bytes, &last, &l.hash)
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
 		return false, nil
@@ -119,7 +139,7 @@ func (db *DB) lock(c conn, l *ledger) (bool, error) {
 		return false, err
 	}
 	l.lastAt, l.gone, l.c = column.From(last), column.Since(gone), c.of(l.id)
-	l.wasFacts, l.wasAudit = l.facts, l.head.Audit
+	l.was()
 	l.key, err = db.unwrap(l.id, wrapped)
 	return true, err
 }
@@ -128,8 +148,8 @@ func (l *ledger) save() error {
 	if l.head.Audit == l.wasAudit {
 		return nil // replays only
 	}
-	return l.c.exec(`UPDATE tenet.heads SET text = $1, stats = $2, audit = $3, sleep = $4, facts = $5, staged = $6, tombs = $7, frozen = $8, last_at = $9, hash = $10 WHERE scope = $11`,
-		int64(l.head.Text), int64(l.head.Stats), int64(l.head.Audit), int64(l.head.Sleep), int64(l.facts), l.staged, l.tombs, l.frozen, column.Start(l.lastAt), l.hash, l.id)
+	return l.c.exec(`UPDATE tenet.heads SET text = $1, stats = $2, audit = $3, sleep = $4, facts = $5, staged = $6, tombs = $7, frozen = $8, records = $9, bytes = $10, last_at = $11, hash = $12 WHERE scope = $13`,
+		int64(l.head.Text), int64(l.head.Stats), int64(l.head.Audit), int64(l.head.Sleep), int64(l.facts), l.staged, l.tombs, l.frozen, l.stored.Records, l.stored.Bytes, column.Start(l.lastAt), l.hash, l.id)
 }
 
 // apply writes one decision, unless it was written before.
@@ -205,6 +225,9 @@ func (l *ledger) apply(i int, p gate.Plan, again store.Rejudge) (store.Applied, 
 	l.head.Audit++
 	w := writing{ledger: l, seq: l.head.Audit, at: at, pos: l.head.Text + 1}
 	if err := w.write(p); err != nil {
+		return store.Applied{}, err
+	}
+	if err := l.growth.Take(p.Quota, l.grown()); err != nil {
 		return store.Applied{}, err
 	}
 	v := p.Verdict

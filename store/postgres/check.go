@@ -5,6 +5,7 @@ import (
 
 	"github.com/tenet-memory/tenet/store"
 	"github.com/tenet-memory/tenet/store/erasing"
+	"github.com/tenet-memory/tenet/store/sealing"
 )
 
 var _ store.Checker = (*DB)(nil)
@@ -56,4 +57,37 @@ func (db *DB) Check(ctx context.Context, tenant string) ([]store.Fault, error) {
 		return nil
 	})
 	return out, failure(op, err)
+}
+
+// Recount implements store.Checker, a transaction for each scope.
+func (db *DB) Recount(ctx context.Context, tenant string) (n int, err error) {
+	const op = "recount"
+	var ids []int64
+	if err := db.in(tenant).each(ctx, `SELECT scope FROM tenet.heads WHERE tenant = $1 ORDER BY scope`, []any{sealing.Plain(tenant)}, func(rs *rows) error {
+		var id int64
+		err := rs.Scan(&id)
+		ids = append(ids, id)
+		return err
+	}); err != nil {
+		return 0, failure(op, err)
+	}
+	for _, id := range ids {
+		wrong := false
+		if err := db.write(ctx, op, tenant, func(c conn) error {
+			var locked int64
+			if err := c.row(bg, `SELECT scope FROM tenet.heads WHERE scope = $1 FOR UPDATE`, []any{id}, &locked); err != nil {
+				return err
+			}
+			var err error
+			wrong, err = erasing.Recount(sharedTx{c, bg}, id)
+			return err
+		}); err != nil {
+			return n, err
+		}
+		if wrong {
+			n++
+		}
+	}
+	db.rooms.Recount()
+	return n, nil
 }

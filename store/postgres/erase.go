@@ -68,6 +68,7 @@ func (db *DB) Erase(ctx context.Context, d gate.Decision, o store.EraseOptions) 
 	}
 	db.facts.clear()
 	db.seats.clear()
+	db.rooms.Recount()
 	return out, nil
 }
 
@@ -188,6 +189,7 @@ func (e *erasure) whole(l *ledger) error {
 		return err
 	}
 	l.head.Text, l.facts, l.staged, l.tombs = head+1, entry.Seq, 0, 0
+	l.stored = gate.Stored{}
 	if err := l.save(); err != nil {
 		return err
 	}
@@ -314,6 +316,9 @@ func (e *erasure) part(l *ledger, sel erasing.Selector, words bool, again ...[]b
 		return err
 	}
 	l.staged -= p.Staged
+	if l.stored, err = erasing.Stored(sharedTx{e.c, bg}, l.id); err != nil {
+		return err
+	}
 	l.head.Text, l.facts = w.pos, w.seq
 	if err := l.save(); err != nil {
 		return err

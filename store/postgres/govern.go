@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/tenet-memory/tenet"
+	"github.com/tenet-memory/tenet/gate"
 	"github.com/tenet-memory/tenet/store"
 	"github.com/tenet-memory/tenet/store/archiving"
 	"github.com/tenet-memory/tenet/store/column"
@@ -74,6 +75,13 @@ func (db *DB) OpenHolds(ctx context.Context, now time.Time) (out store.OpenHolds
 		[]any{column.Start(now), store.OpenHoldsMost}, &out.Held, &oldest)
 	out.Oldest = column.From(oldest)
 	return out, failure("open holds", err)
+}
+
+// Stored implements store.Governor.
+func (db *DB) Stored(ctx context.Context, tenant string) (s gate.Stored, err error) {
+	err = db.in(tenant).row(ctx, `SELECT coalesce(sum(records), 0)::bigint, coalesce(sum(bytes), 0)::bigint, count(CASE WHEN records > 0 THEN 1 END)
+		FROM tenet.heads WHERE tenant = $1`, []any{sealing.Plain(tenant)}, &s.Records, &s.Bytes, &s.Subjects)
+	return s, failure("stored", err)
 }
 
 // Records implements store.Governor.

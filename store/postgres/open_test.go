@@ -22,7 +22,7 @@ import (
 // was, and the last would be run twice.
 func TestMigrationsAreAppended(t *testing.T) {
 	t.Parallel()
-	want := []string{"0001_core.sql", "0010_backlog.sql", "0030_erase.sql", "0040_freeze.sql", "0050_rotate.sql", "0060_near.sql", "0061_seal.sql", "0070_held.sql", "0080_cut.sql"}
+	want := []string{"0001_core.sql", "0010_backlog.sql", "0030_erase.sql", "0040_freeze.sql", "0050_rotate.sql", "0060_near.sql", "0061_seal.sql", "0070_held.sql", "0080_cut.sql", "0090_quota.sql"}
 	if got := versions(); !slices.Equal(got, want) {
 		t.Errorf("the schema's files are %v, want %v: add new ones at the end of both", got, want)
 	}

@@ -74,6 +74,7 @@ type DB struct {
 	facts   factCache
 	seal    *sealing.Sealer // nil: the database is not sealed
 	seats   seats
+	rooms   store.Rooms
 }
 
 // Open connects to the database that the DSN names, bringing an older schema

@@ -68,6 +68,7 @@ func (db *DB) Again(ctx context.Context, d gate.Decision, j store.Journaled) (st
 		return e.note()
 	})
 	db.facts.clear()
+	db.rooms.Recount()
 	db.surrogates.Clear()
 	return out, err
 }

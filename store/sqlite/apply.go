@@ -39,20 +39,25 @@ func (db *DB) Apply(ctx context.Context, ds []gate.Decision, again store.Rejudge
 	}
 	var out []store.Applied
 	var l *ledger
-	err := db.mutate(ctx, op, scope, func() any { return out }, func(c conn) error {
-		out = make([]store.Applied, 0, len(ds))
-		var err error
-		if l, err = db.open(c, scope); err != nil {
-			return err
-		}
-		for i, d := range ds {
-			a, err := l.apply(i, d.Plan(), again)
-			if err != nil {
+	err := db.rooms.Within(ctx, scope.Tenant(), db.Stored, func(g *store.Growth) error {
+		return db.mutate(ctx, op, scope, func() any { return out }, func(c conn) error {
+			out = make([]store.Applied, 0, len(ds))
+			g.Begin()
+			var err error
+			if l, err = db.open(c, scope); err != nil {
 				return err
 			}
-			out = append(out, a)
-		}
-		return l.save()
+			l.growth = g
+			for i, d := range ds {
+				a, err := l.apply(i, d.Plan(), again)
+				if err != nil {
+					return err
+				}
+				out = append(out, a)
+			}
+			g.Came(l.grown())
+			return l.save()
+		})
 	})
 	if err != nil {
 		return nil, err
@@ -75,8 +80,23 @@ type ledger struct {
 	frozen int64  // the entry that placed the legal hold that stands
 	lastAt time.Time
 	hash   []byte
+	stored gate.Stored // of this scope
 
 	wasFacts, wasAudit uint64
+	wasStored          gate.Stored
+	growth             *store.Growth // of Apply
+}
+
+// grown is what the transaction has added to what the scope keeps.
+func (l *ledger) grown() gate.Stored {
+	l.stored.Subjects = min(l.stored.Records, 1)
+	return l.stored.Minus(l.wasStored)
+}
+
+// was notes where the transaction began.
+func (l *ledger) was() {
+	l.stored.Subjects = min(l.stored.Records, 1)
+	l.wasFacts, l.wasAudit, l.wasStored = l.facts, l.head.Audit, l.stored
 }
 
 // bg is the context of statements inside a write transaction: they are short,
@@ -87,10 +107,10 @@ func (db *DB) open(c conn, scope tenet.Scope) (*ledger, error) {
 	l := &ledger{subject: subject{scope: scope, master: db.master()}, db: db, c: c}
 	var wrapped []byte
 	var last, gone int64
-	err := c.row(bg, `SELECT s.scope, s.data_key, s.erased_at, h.text, h.stats, h.audit, h.sleep, h.facts, h.staged, h.tombs, h.frozen, h.last_at, h.hash
+	err := c.row(bg, `SELECT s.scope, s.data_key, s.erased_at, h.text, h.stats, h.audit, h.sleep, h.facts, h.staged, h.tombs, h.frozen, h.records, h.bytes, h.last_at, h.hash
 		FROM subjects s JOIN heads h ON h.scope = s.scope WHERE s.tenant = ? AND s.kind = ? AND s.external_id = ?`,
 		db.names(scope),
-		&l.id, &wrapped, &gone, &l.head.Text, &l.head.Stats, &l.head.Audit, &l.head.Sleep, &l.facts, &l.staged, &l.tombs, &l.frozen, &last, &l.hash)
+		&l.id, &wrapped, &gone, &l.head.Text, &l.head.Stats, &l.head.Audit, &l.head.Sleep, &l.facts, &l.staged, &l.tombs, &l.frozen, &l.stored.Records, &l.stored.Bytes, &last, &l.hash)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
 		var base int64
@@ -103,7 +123,7 @@ func (db *DB) open(c conn, scope tenet.Scope) (*ledger, error) {
 		l.lastAt, l.gone = column.From(last), column.Since(gone)
 		l.key, err = db.unwrap(l.id, wrapped)
 	}
-	l.wasFacts, l.wasAudit = l.facts, l.head.Audit
+	l.was()
 	l.c = l.c.of(l.id)
 	return l, err
 }
@@ -112,8 +132,8 @@ func (l *ledger) save() error {
 	if l.head.Audit == l.wasAudit {
 		return nil // replays only
 	}
-	return l.c.exec(`UPDATE heads SET text = ?, stats = ?, audit = ?, sleep = ?, facts = ?, staged = ?, tombs = ?, frozen = ?, last_at = ?, hash = ? WHERE scope = ?`,
-		int64(l.head.Text), int64(l.head.Stats), int64(l.head.Audit), int64(l.head.Sleep), int64(l.facts), l.staged, l.tombs, l.frozen, column.Start(l.lastAt), l.hash, l.id)
+	return l.c.exec(`UPDATE heads SET text = ?, stats = ?, audit = ?, sleep = ?, facts = ?, staged = ?, tombs = ?, frozen = ?, records = ?, bytes = ?, last_at = ?, hash = ? WHERE scope = ?`,
+		int64(l.head.Text), int64(l.head.Stats), int64(l.head.Audit), int64(l.head.Sleep), int64(l.facts), l.staged, l.tombs, l.frozen, l.stored.Records, l.stored.Bytes, column.Start(l.lastAt), l.hash, l.id)
 }
 
 // apply writes one decision, unless it was written before.
@@ -180,6 +200,9 @@ func (l *ledger) apply(i int, p gate.Plan, again store.Rejudge) (store.Applied, 
 	l.head.Audit++
 	w := writing{ledger: l, seq: l.head.Audit, at: at, pos: l.head.Text + 1}
 	if err := w.write(p); err != nil {
+		return store.Applied{}, err
+	}
+	if err := l.growth.Take(p.Quota, l.grown()); err != nil {
 		return store.Applied{}, err
 	}
 	v := p.Verdict

@@ -74,6 +74,34 @@ func (db *DB) Check(ctx context.Context, _ string) ([]store.Fault, error) {
 	return out, failure(op, err)
 }
 
+// Recount implements store.Checker, over the whole file as Check.
+func (db *DB) Recount(ctx context.Context, _ string) (n int, err error) {
+	err = db.write(ctx, "recount", func(c conn) error {
+		n = 0
+		var ids []int64
+		if err := c.each(bg, `SELECT scope FROM heads ORDER BY scope`, nil, func(rs *rows) error {
+			var id int64
+			err := rs.Scan(&id)
+			ids = append(ids, id)
+			return err
+		}); err != nil {
+			return err
+		}
+		for _, id := range ids {
+			wrong, err := erasing.Recount(sharedTx{c, bg}, id)
+			if err != nil {
+				return err
+			}
+			if wrong {
+				n++
+			}
+		}
+		return nil
+	})
+	db.rooms.Recount()
+	return n, err
+}
+
 // Backup implements store.Backup. Writers go on meanwhile; the copy is of one
 // instant, and packed: it holds nothing that was deleted.
 func (db *DB) Backup(ctx context.Context, path string) error {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/tenet-memory/tenet"
+	"github.com/tenet-memory/tenet/gate"
 	"github.com/tenet-memory/tenet/store"
 	"github.com/tenet-memory/tenet/store/archiving"
 	"github.com/tenet-memory/tenet/store/column"
@@ -59,6 +60,13 @@ func (db *DB) OpenHolds(ctx context.Context, now time.Time) (out store.OpenHolds
 		[]any{column.Start(now), store.OpenHoldsMost}, &out.Held, &oldest)
 	out.Oldest = column.From(oldest)
 	return out, failure("open holds", err)
+}
+
+// Stored implements store.Governor.
+func (db *DB) Stored(ctx context.Context, tenant string) (s gate.Stored, err error) {
+	err = db.r.row(ctx, `SELECT ifnull(sum(h.records), 0), ifnull(sum(h.bytes), 0), count(CASE WHEN h.records > 0 THEN 1 END)
+		FROM subjects s JOIN heads h ON h.scope = s.scope WHERE s.tenant = ?`, []any{sealing.Plain(tenant)}, &s.Records, &s.Bytes, &s.Subjects)
+	return s, failure("stored", err)
 }
 
 // Records implements store.Governor.

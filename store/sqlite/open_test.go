@@ -60,7 +60,7 @@ func alter(t testing.TB, path, query string) {
 // was, and the last would be run twice.
 func TestMigrationsAreAppended(t *testing.T) {
 	t.Parallel()
-	want := []string{"0001_core.sql", "0002_work.sql", "0003_recall.sql", "0004_boundary.sql", "0010_backlog.sql", "0030_erase.sql", "0040_freeze.sql", "0050_rotate.sql", "0060_seal.sql", "0070_held.sql", "0080_cut.sql"}
+	want := []string{"0001_core.sql", "0002_work.sql", "0003_recall.sql", "0004_boundary.sql", "0010_backlog.sql", "0030_erase.sql", "0040_freeze.sql", "0050_rotate.sql", "0060_seal.sql", "0070_held.sql", "0080_cut.sql", "0090_quota.sql"}
 	files, err := schema.ReadDir("schema")
 	if err != nil {
 		t.Fatal(err)

@@ -93,16 +93,20 @@ func (w *writing) write(p gate.Plan) error {
 
 func (w *writing) close(c gate.Close) error {
 	var tier tenet.Tier
+	var counted bool
 	err := w.c.row(bg, `UPDATE records SET sys_to = ?1, closed = ?2, superseded_by = ?3, closed_seq = ?4,
 		removed = CASE WHEN tier <> 1 AND removed = 0 THEN ?5 ELSE removed END
 		WHERE scope = ?6 AND id = ?7 AND sys_to = 9223372036854775807
-		RETURNING CASE WHEN removed IN (0, ?5) THEN tier ELSE 0 END`,
-		[]any{column.Start(w.at), sealing.Plain(c.Reason), string(c.By), int64(w.seq), int64(w.pos), w.id, string(c.Record)}, &tier)
+		RETURNING CASE WHEN removed IN (0, ?5) THEN tier ELSE 0 END, expired = 0 AND (fragment_of = '' OR valid_to = 9223372036854775807)`,
+		[]any{column.Start(w.at), sealing.Plain(c.Reason), string(c.By), int64(w.seq), int64(w.pos), w.id, string(c.Record)}, &tier, &counted)
 	if errors.Is(err, sql.ErrNoRows) {
 		return w.missing(c.Record, "the record is closed already")
 	}
 	if err != nil {
 		return err
+	}
+	if counted {
+		w.stored.Records--
 	}
 	if tier != 0 { // 0: recall had lost it before
 		w.touch(tier)
@@ -152,6 +156,10 @@ func (w *writing) insert(r tenet.Record) error {
 		return err
 	}
 	w.wrote(r.ID, digest)
+	w.stored.Bytes += int64(r.RenderedSize())
+	if gate.Counts(r) {
+		w.stored.Records++
+	}
 	return w.voices(r.Origins)
 }
 
@@ -309,7 +317,12 @@ func (w *writing) expire(ids []tenet.RecordID) error {
 			return conflict("apply", "the text is gone already")
 		}
 		r := rs[0]
+		if gate.Counts(r) {
+			w.stored.Records--
+		}
+		w.stored.Bytes -= int64(r.RenderedSize())
 		r.Text, r.Value, r.Signature, r.Expired = "", nil, "", true
+		w.stored.Bytes += int64(r.RenderedSize())
 		var removed int64
 		var origins []byte
 		err = w.c.row(bg, `UPDATE records SET text = '', value = NULL, signature = '', size = ?1, expired = 1, expired_seq = ?2,

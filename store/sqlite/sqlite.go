@@ -58,6 +58,7 @@ type DB struct {
 	r          conn
 	seal       *sealing.Sealer // nil: the file is not sealed
 	facts      factCache
+	rooms      store.Rooms
 	surrogates sync.Map // of scopes whose position was asked for: tenet.Scope to int64
 	closeAll   func() error
 	checked    struct { // the last look at the whole file

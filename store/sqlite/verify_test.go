@@ -123,6 +123,8 @@ func TestEveryAlteredColumnIsFound(t *testing.T) {
 		"heads.dense":    "the position of vectors, which are derived and no memory",
 		"heads.swept_at": "when to sweep next",
 		"heads.cut_at":   "when to look next whether something is to be cut",
+		"heads.records":  "how much the scope keeps, for a quota: fsck compares it with the rows",
+		"heads.bytes":    "the same",
 		"records.placed": "where to look for records without a vector",
 		"staged.n":       "an order among what waits; each is judged by itself",
 		"records.seen": "of a fragment it is the parent's at the time of the split; " +

@@ -79,7 +79,7 @@ func Model(t testing.TB, open func(testing.TB) store.Ledger, seed uint64) {
 	t.Helper()
 	m := &ledgers{
 		TB: t, Rand: seeded(t, seed), real: open(t), oracle: NewOracle(), scope: mustScope(t, "acme", tenet.User("sarah")),
-		g:   gate.New([]gate.Rule{secretRule{}}, gate.WithLimits(gate.Limits{Rows: 24, Bytes: 2 << 10, Value: 512})),
+		g:   gate.New([]gate.Rule{secretRule{}}, gate.WithLimits(gate.Limits{Rows: 24, Bytes: 2 << 10, Value: 512}), gate.WithQuotas(gate.Quotas{Default: gate.Quota{Records: 60, Bytes: 6 << 10}})),
 		now: time.Date(2025, 3, 1, 0, 0, 0, 0, time.UTC),
 	}
 	for _, k := range []tenet.PrincipalKind{tenet.App, tenet.App, tenet.Agent, tenet.EndUser, tenet.Operator} {
@@ -322,6 +322,7 @@ func (m *ledgers) compare() {
 		return l.Facts(ctx, m.scope, tenet.AsOf{Valid: valid, Known: known})
 	})
 	m.both("facts now", func(l store.Ledger) (any, error) { return l.Facts(ctx, m.scope, at(m.now)) })
+	m.both("stored", func(l store.Ledger) (any, error) { return l.(store.Governor).Stored(ctx, m.scope.Tenant()) })
 	m.both("history", func(l store.Ledger) (any, error) { return l.History(ctx, m.scope, tier, key) })
 	m.both("state", func(l store.Ledger) (any, error) { return l.State(ctx, m.scope, q, m.now) })
 	m.both("held", func(l store.Ledger) (any, error) { return l.Held(ctx, m.scope, m.now, "", 10) })

@@ -67,6 +67,8 @@ type durable struct {
 	aged     map[tenet.CandidateID]uint64 // by the entry that dropped the text
 	frozen   uint64                       // the entry that placed the legal hold that stands
 	cuts     []sealedHead                 // the last one is how the chain begins
+
+	began, others gate.Stored // what the scope kept when Apply began, and the tenant's others do
 }
 
 // A row is one record as it was written; only Known.To, Closed and
@@ -165,6 +167,8 @@ func (o *Oracle) Apply(ctx context.Context, ds []gate.Decision, again store.Reju
 		return nil, err
 	}
 	work := s.durable.copy()
+	work.began = work.stored()
+	work.others = o.stored(scope.Tenant()).Minus(work.began)
 	out := make([]store.Applied, 0, len(ds))
 	for i, d := range ds {
 		a, err := work.apply(i, d.Plan(), again)
@@ -220,6 +224,9 @@ func (d *durable) apply(i int, p gate.Plan, again store.Rejudge) (store.Applied,
 	seq := d.head.Audit
 	if err := d.write(p, seq, at); err != nil {
 		return store.Applied{}, err
+	}
+	if limit := p.Quota.Passed(d.others.Plus(d.stored()), d.stored().Minus(d.began)); limit != "" {
+		return store.Applied{}, store.QuotaReached("apply", limit, 0, 0)
 	}
 	if content != nil {
 		d.refs[p.Ref] = judged{seq, content, p.Verdict}

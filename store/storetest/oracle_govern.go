@@ -141,6 +141,36 @@ func (o *Oracle) OpenHolds(ctx context.Context, now time.Time) (out store.OpenHo
 	return out, nil
 }
 
+// Stored implements store.Governor.
+func (o *Oracle) Stored(ctx context.Context, tenant string) (gate.Stored, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if ctx.Err() != nil {
+		return gate.Stored{}, tenet.Errorf(tenet.Unavailable, "stored", "the context ended")
+	}
+	return o.stored(tenant), nil
+}
+
+func (o *Oracle) stored(tenant string) (s gate.Stored) {
+	for scope, d := range o.scopes {
+		if scope.Tenant() == tenant {
+			s = s.Plus(d.stored())
+		}
+	}
+	return s
+}
+
+func (d *durable) stored() (s gate.Stored) {
+	for _, r := range d.rows {
+		s.Bytes += int64(r.RenderedSize())
+		if gate.Counts(r.Record) {
+			s.Records++
+		}
+	}
+	s.Subjects = min(s.Records, 1)
+	return s
+}
+
 // Records implements store.Governor.
 func (o *Oracle) Records(ctx context.Context, scope tenet.Scope, after tenet.RecordID, limit int) ([]tenet.Record, error) {
 	s, err := o.enter(ctx, "records", scope)

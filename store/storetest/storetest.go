@@ -95,6 +95,7 @@ func Run(t *testing.T, b Backend) {
 	run("Ledger", b.Ledger != nil, ledgerClauses)
 	run("Governor", b.claims(func(l store.Ledger) bool { _, ok := l.(store.Governor); return ok }, t), boundaryClauses)
 	run("Cutter", b.claims(func(l store.Ledger) bool { _, ok := l.(store.Cutter); return ok }, t), cutClauses)
+	run("Quotas", b.claims(func(l store.Ledger) bool { _, ok := l.(store.Governor); return ok }, t), quotaClauses)
 	run("Freezer", b.claims(func(l store.Ledger) bool { _, ok := l.(store.Freezer); return ok }, t), freezeClauses)
 	run("Vectors", b.claims(func(l store.Ledger) bool { _, ok := l.(store.Vectors); return ok }, t), vectorClauses)
 	run("Retention", b.claims(func(l store.Ledger) bool { _, ok := l.(store.Retention); return ok }, t), retentionClauses)

@@ -691,6 +691,12 @@ class ProposalWaits(TypedDict):
     state: Literal["waiting", "due", "failing", "dead"]
 
 
+class Quota(TypedDict):
+    bytes: int
+    records: int
+    subjects: int
+
+
 class Range(TypedDict):
     End: str
     Start: str
@@ -899,6 +905,8 @@ _Stats = TypedDict("_Stats", {"actions": Dict[str, Any], "barren": int, "codes":
 class Stats(_Stats, total=False):
     first: str
     last: str
+    quota: "Quota"
+    stored: "Stored"
 
 
 _Status = TypedDict("_Status", {"messages": int, "scope": "Scope", "session": str, "staged": int, "state": str, "verdicts": Optional[List["Verdict"]]})
@@ -916,6 +924,12 @@ _Step = TypedDict("_Step", {"name": str})
 
 class Step(_Step, total=False):
     outcome: Any
+
+
+class Stored(TypedDict):
+    bytes: int
+    records: int
+    subjects: int
 
 
 _Taint = TypedDict("_Taint", {"again": Optional[List[str]], "agreed": Optional[List[str]], "records": Optional[List["Record"]], "restored": Optional[List["Piece"]], "served": Optional[List["ScopedReceipt"]], "undone": Optional[List["Record"]]})

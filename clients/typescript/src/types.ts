@@ -756,6 +756,12 @@ export interface ProposalWaits {
   state: "waiting" | "due" | "failing" | "dead";
 }
 
+export interface Quota {
+  bytes: number;
+  records: number;
+  subjects: number;
+}
+
 export interface Range {
   End: string;
   Start: string;
@@ -1001,8 +1007,10 @@ export interface Stats {
   last?: string;
   outcomes: { [key: string]: unknown };
   queue_age: number;
+  quota?: Quota;
   recalls: number;
   served: number;
+  stored?: Stored;
   supersession: number;
   useful_rate: number;
   waiting: number;
@@ -1025,6 +1033,12 @@ export interface Status {
 export interface Step {
   name: string;
   outcome?: unknown;
+}
+
+export interface Stored {
+  bytes: number;
+  records: number;
+  subjects: number;
 }
 
 export interface Taint {
