@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/ed25519"
+	"database/sql"
 	"os"
 	"path/filepath"
 	"strings"
@@ -163,6 +164,73 @@ func TestTruncationThatTheChainItselfCannotShow(t *testing.T) {
 	if len(c.Findings) != 1 || c.Findings[0].Seq != 2 {
 		t.Errorf("the root shows %+v", c)
 	}
+}
+
+// TestARootReachesAcrossARetainedAudit: an entry that a root names may go when a
+// sealed head stands for it, and only then.
+func TestARootReachesAcrossARetainedAudit(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "cut.db")
+	db, err := sqlite.Open(t.Context(), path, sqlite.Options{MasterKey: bytes.Repeat([]byte{7}, 32)})
+	ok(t, err)
+	t.Cleanup(func() { db.Close() })
+	app, err := tenet.NewPrincipal(tenet.App, "acme", "app")
+	ok(t, err)
+	g, at := gate.New(nil), time.Now().Add(-200*24*time.Hour)
+	denied := func(at time.Time) (scope tenet.Scope) {
+		d, err := g.Denied(app, "facts", "another's", at)
+		ok(t, err)
+		_, err = db.Apply(t.Context(), []gate.Decision{d}, nil)
+		ok(t, err)
+		return d.Plan().Scope
+	}
+	scope := denied(at)
+	pub, key, err := ed25519.GenerateKey(nil)
+	ok(t, err)
+	var written bytes.Buffer
+	w, err := roots.NewWriter(db, buffer{&written}, key, nil)
+	ok(t, err)
+	_, err = w.Once(t.Context(), at.Add(time.Minute))
+	ok(t, err)
+	log, err := roots.Read(&written, pub)
+	ok(t, err)
+	against := func(what string, want int) {
+		t.Helper()
+		c, err := log.Against(t.Context(), db, time.Now())
+		ok(t, err)
+		if c.Chains != 1 || len(c.Findings) != want {
+			t.Errorf("%s: %+v, want %d findings", what, c, want)
+		}
+	}
+	denied(at.Add(24 * time.Hour))
+	against("before", 0)
+	d, err := g.CutAudit(scope, time.Now().Add(-60*24*time.Hour), time.Now())
+	ok(t, err)
+	cut, err := db.Cut(t.Context(), d)
+	ok(t, err)
+	if cut.Removed != 2 {
+		t.Fatalf("the cut removed %d entries", cut.Removed)
+	}
+	against("cut", 0)
+	raw, err := sql.Open("sqlite", path)
+	ok(t, err)
+	defer raw.Close()
+	for what, q := range map[string]string{
+		"the head says that more was cut": `UPDATE cuts SET body = CAST(replace(CAST(body AS TEXT), '"upto":2', '"upto":9') AS BLOB)`,
+		"the head is signed by nobody":    "UPDATE cuts SET sig = zeroblob(64)",
+	} {
+		var body, sig []byte
+		ok(t, raw.QueryRow("SELECT body, sig FROM cuts").Scan(&body, &sig))
+		_, err = raw.Exec(q)
+		ok(t, err)
+		against(what, 1)
+		_, err = raw.Exec("UPDATE cuts SET body = ?, sig = ?", body, sig)
+		ok(t, err)
+	}
+	against("mended", 0)
+	_, err = raw.Exec("DELETE FROM cuts")
+	ok(t, err)
+	against("no head", 1)
 }
 
 type buffer struct{ *bytes.Buffer }

@@ -117,6 +117,12 @@ func cutRemoves(t testing.TB, b Backend) {
 	cut := r.mustCut()
 	same(t, "after", r.entries(), []string{"1 admit", "6 admit", "7 cut"})
 	same(t, "the sealed head", []uint64{cut.Upto, cut.Removed, cut.Seq}, []uint64{5, 4, 7})
+	if c, is := r.l.(store.Checker); is {
+		wrong, err := c.Recount(ctx, r.scope.Tenant())
+		if err != nil || wrong != 0 {
+			t.Errorf("%d heads count what was cut: %v", wrong, err)
+		}
+	}
 	carried, err := cut.Carried()
 	must(t, err)
 	if len(carried) != 1 || carried[0].Seq != 1 {
