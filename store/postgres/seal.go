@@ -59,7 +59,11 @@ func (db *DB) shredded(ctx context.Context, dead []int64) error {
 		}
 		for _, id := range back {
 			if err := db.write(ctx, "open", tenant, func(c conn) error {
-				return erasing.Whole(sharedTx{c, bg}, id, map[string]int{})
+				if err := erasing.Whole(sharedTx{c, bg}, id, map[string]int{}); err != nil {
+					return err
+				}
+				_, err := erasing.Recount(sharedTx{c, bg}, id)
+				return err
 			}); err != nil {
 				return err
 			}

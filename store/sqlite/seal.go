@@ -59,7 +59,11 @@ func (db *DB) shredded(ctx context.Context) error {
 				return tenet.Errorf(tenet.Unavailable, op, "the read-only file has rows of an erased subject: make it writeable once to remove them")
 			}
 			if err := db.write(ctx, op, func(c conn) error {
-				return erasing.Whole(sharedTx{c, bg}, id, map[string]int{})
+				if err := erasing.Whole(sharedTx{c, bg}, id, map[string]int{}); err != nil {
+					return err
+				}
+				_, err := erasing.Recount(sharedTx{c, bg}, id)
+				return err
 			}); err != nil {
 				return err
 			}
