@@ -2,6 +2,7 @@ package memory
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/tenet-memory/tenet"
@@ -46,10 +47,15 @@ func (m *Memory) cutAudits(ctx context.Context, now time.Time) (n int, err error
 		return 0, nil
 	}
 	before := now.Add(-m.cfg.AuditRetention)
+	stuck := map[tenet.Scope]bool{} // nothing notes that these were tried
 	for {
-		scopes, err := c.Uncut(ctx, before, now.Add(-cutEvery), stretchSize)
-		if err != nil || len(scopes) == 0 {
+		scopes, err := c.Uncut(ctx, before, now.Add(-cutEvery), stretchSize+len(stuck))
+		if err != nil {
 			return n, err
+		}
+		scopes = slices.DeleteFunc(scopes, func(s tenet.Scope) bool { return stuck[s] })
+		if len(scopes) == 0 {
+			return n, nil
 		}
 		for _, s := range scopes {
 			d, err := m.gate.CutAudit(s, before, now)
@@ -62,7 +68,9 @@ func (m *Memory) cutAudits(ctx context.Context, now time.Time) (n int, err error
 			case tenet.KindOf(err) == tenet.Unavailable:
 				return n, err
 			case tenet.KindOf(err) == tenet.NotFound || heldBack(err): // erased, or frozen, since
+				stuck[s] = true
 			default:
+				stuck[s] = true
 				m.log.WarnContext(ctx, "an audit cannot be cut: run verify", "kind", tenet.KindOf(err).String())
 			}
 		}

@@ -1,6 +1,9 @@
 package memory_test
 
 import (
+	"context"
+	"database/sql"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -9,6 +12,7 @@ import (
 	"github.com/tenet-memory/tenet/gate"
 	"github.com/tenet-memory/tenet/memory"
 	"github.com/tenet-memory/tenet/store"
+	"github.com/tenet-memory/tenet/store/sqlite"
 )
 
 // TestACutAuditAnswersForWhatLivesAndMovesWhole lets an audit's window pass over a
@@ -109,6 +113,43 @@ func TestACutAuditAnswersForWhatLivesAndMovesWhole(t *testing.T) {
 			t.Errorf("the head of the chain: %+v", c)
 		}
 	})
+}
+
+// TestAnAuditThatCannotBeCutKeepsNoOtherFromIt damages one subject: the sweep ends,
+// and the other's audit is cut.
+func TestAnAuditThatCannotBeCutKeepsNoOtherFromIt(t *testing.T) {
+	t.Parallel()
+	for what, q := range map[string]string{
+		"its key":    `UPDATE subjects SET data_key = zeroblob(length(data_key)) WHERE external_id = 'sarah'`,
+		"its kind":   `UPDATE subjects SET kind = 77 WHERE external_id = 'sarah'`,
+		"its tenant": `UPDATE subjects SET tenant = '' WHERE external_id = 'sarah'`,
+		"its words":  `UPDATE chain SET codes = 'x' WHERE seq = 1 AND scope = (SELECT scope FROM subjects WHERE external_id = 'sarah')`,
+	} {
+		path := filepath.Join(t.TempDir(), "tenet.db")
+		e := newEngine(t, backend{"sqlite", func(t *testing.T) stores {
+			db := must[*sqlite.DB](t)(sqlite.Open(t.Context(), path, sqlite.Options{}))
+			t.Cleanup(func() { db.Close() })
+			return stores{db, db}
+		}}, func(c *memory.Config) { c.AuditRetention = 30 * day })
+		bob := must[tenet.Scope](t)(tenet.NewScope("acme", tenet.User("bob")))
+		for _, s := range []tenet.Scope{e.sarah, bob} {
+			must[tenet.Verdict](t)(e.Remember(t.Context(), e.app, quoting(tenet.Fact(s, "city", "Berlin"))))
+			e.Remember(t.Context(), e.app, tenet.Candidate{Scope: s, Text: "of no tier"}) // refused
+		}
+		e.advance(40 * day)
+		must[memory.Swept](t)(e.Sweep(t.Context())) // the refused texts go
+		e.advance(40 * day)
+		raw := must[*sql.DB](t)(sql.Open("sqlite", path))
+		if r, err := raw.Exec(q); err != nil || must[int64](t)(r.RowsAffected()) != 1 {
+			t.Fatalf("%s: %v", what, err)
+		}
+		raw.Close()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		if swept, err := e.Sweep(ctx); err != nil || swept.Entries == 0 {
+			t.Errorf("%s is damaged: %+v, %v", what, swept, err)
+		}
+	}
 }
 
 func TestAnAuditIsKeptAsLongAsWhatItAccountsFor(t *testing.T) {

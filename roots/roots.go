@@ -259,15 +259,19 @@ func (l Log) Against(ctx context.Context, db store.Governor, now time.Time) (Che
 		h := l.Heads[name]
 		hash, err := db.EntryAt(ctx, name, h.Seq)
 		var cut store.Cut
+		var joined []byte // a head alone proves nothing: its chain may be gone
 		if err == nil && hash == nil {
 			cut, err = db.CutOf(ctx, name)
+		}
+		if err == nil && !cut.IsZero() {
+			joined, err = db.EntryAt(ctx, name, cut.Seq)
 		}
 		switch {
 		case tenet.KindOf(err) == tenet.Internal && hash == nil: // CutOf's
 			c.Findings = append(c.Findings, Finding{name, h.Seq, "entries that a root names are gone, and the sealed head does not hold"})
 		case err != nil:
 			return c, err
-		case hash == nil && h.Seq <= cut.Upto: // a signed head says that it was cut off
+		case hash == nil && joined != nil && h.Seq <= cut.Upto: // a signed head says that it was cut off
 		case hash == nil:
 			c.Findings = append(c.Findings, Finding{name, h.Seq, "entries that a root names are gone: the chain was cut off"})
 		case hex.EncodeToString(hash) != h.Hash:

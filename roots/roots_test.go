@@ -228,6 +228,12 @@ func TestARootReachesAcrossARetainedAudit(t *testing.T) {
 		ok(t, err)
 	}
 	against("mended", 0)
+	_, err = raw.Exec("DELETE FROM chain")
+	ok(t, err)
+	against("a head, and no chain", 1)
+	if faults, err := db.Check(t.Context(), "acme"); err != nil || len(faults) == 0 {
+		t.Errorf("fsck of a head without a chain: %+v, %v", faults, err)
+	}
 	_, err = raw.Exec("DELETE FROM cuts")
 	ok(t, err)
 	against("no head", 1)

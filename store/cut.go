@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"time"
 
 	"github.com/tenet-memory/tenet"
@@ -145,6 +146,13 @@ func CutDigest(body []byte) []byte {
 	return sum[:]
 }
 
+// Nameless reports whether an error is that a row names nobody, which fsck and
+// verify tell: it keeps no other scope from what is done to all of them.
+func Nameless(err error) bool {
+	var e *tenet.Error
+	return errors.As(err, &e) && e.Kind == tenet.Internal
+}
+
 // CheckCut is how every Cutter begins: whether the decision is the gate's, and
 // of that kind.
 func CheckCut(d gate.Decision) error {
@@ -167,9 +175,10 @@ type Walk struct {
 		Write([]byte) (int, error)
 		Sum([]byte) []byte
 	}
-	next uint64
-	prev []byte
-	last time.Time
+	next   uint64
+	prev   []byte
+	last   time.Time
+	sealed bool // the entry that records the cut was met
 }
 
 // NewWalk begins before the first entry of a chain with that cut, the zero one
@@ -218,7 +227,20 @@ func (w *Walk) Step(e tenet.AuditEntry) (text uint64, past bool, bad uint64, why
 		bad, why = e.Seq, "the entry does not follow the one before it"
 	}
 	w.prev, w.next = e.Hash, e.Seq+1
+	w.sealed = w.sealed || e.Seq == w.cut.Seq && e.Action == gate.Cut.String()
 	return 0, true, bad, why
+}
+
+// End says what is wrong with a chain that ends here: one that was cut goes on at
+// least to the entry that records the cut.
+func (w *Walk) End() (bad uint64, why string) {
+	if w.cut.IsZero() {
+		return 0, ""
+	}
+	if bad, why = w.head(); why == "" && !w.sealed {
+		bad, why = w.cut.Seq, "the entry is missing that records the cut"
+	}
+	return bad, why
 }
 
 // head reports whether all that the cut carries was met, as it was.

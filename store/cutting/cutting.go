@@ -81,6 +81,15 @@ func Find(tx erasing.Tx, id int64, upto uint64, entries []Entry) (*Found, error)
 			out.Gone[e.Seq] = true
 		}
 	}
+	var hold int64 // a legal hold goes with its end: half of it could not be brought back
+	for _, e := range entries {
+		switch e.Action {
+		case gate.Freeze.String():
+			hold = int64(e.Seq)
+		case gate.Thaw.String():
+			f.add(true, nil, hold, int64(e.Seq))
+		}
+	}
 	for _, read := range []func(*Found) error{f.records, f.held, f.stages, f.others} {
 		if err := read(out); err != nil {
 			return nil, err

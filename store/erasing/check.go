@@ -33,6 +33,8 @@ func Check(tx Tx) ([]store.Fault, error) {
 	for _, q := range [][3]string{
 		{"blobs", "rows of no thread", `SELECT count(*) FROM tenet.blobs t WHERE NOT EXISTS (SELECT 1 FROM tenet.thread_names s WHERE s.scope = t.scope AND s.tid = t.tid)`},
 		{"subjects", "subjects without a head", `SELECT count(*) FROM tenet.subjects t WHERE NOT EXISTS (SELECT 1 FROM tenet.heads h WHERE h.scope = t.scope)`},
+		{"chain", "entries without a head", `SELECT count(*) FROM tenet.chain t WHERE NOT EXISTS (SELECT 1 FROM tenet.heads h WHERE h.scope = t.scope)`},
+		{"cuts", "cuts of no chain", `SELECT count(*) FROM tenet.cuts t WHERE NOT EXISTS (SELECT 1 FROM tenet.heads h WHERE h.scope = t.scope)`},
 		{"trail", "words of no entry", `SELECT count(*) FROM tenet.trail t WHERE NOT EXISTS (SELECT 1 FROM tenet.chain c WHERE c.scope = t.scope AND c.seq = t.seq)`},
 		{"records", "records of no entry", `SELECT count(*) FROM tenet.records t WHERE NOT EXISTS (SELECT 1 FROM tenet.chain c WHERE c.scope = t.scope AND c.seq = t.seq)`},
 		{"heads", "heads that count other than there is: tenet fsck --recount", `SELECT count(*) FROM tenet.heads h WHERE (h.records, h.bytes) <> (SELECT ` + kept + ` WHERE r.scope = h.scope)`},

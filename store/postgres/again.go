@@ -321,8 +321,11 @@ func links(ctx context.Context, c conn, master store.MasterKey, id int64, seq ui
 	if err := c.row(ctx, `SELECT audit, hash FROM tenet.heads WHERE scope = $1`, []any{id}, &audit, &last); err != nil && !errors.Is(err, pgx.ErrNoRows) {
 		return "", err
 	}
+	_, open := walk.End()
 	switch {
 	case why != "":
+	case open != "":
+		why = open
 	case !met:
 		why = "the erasure's entry is missing"
 	case audit != walk.Next()-1 || !bytes.Equal(last, walk.Prev()):

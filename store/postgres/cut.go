@@ -183,6 +183,9 @@ func (db *DB) Uncut(ctx context.Context, before, since time.Time, limit int) ([]
 		}
 		for _, o := range found {
 			scope, err := db.ownerOf(ctx, o.tenant, o.scope)
+			if store.Nameless(err) {
+				continue
+			}
 			if err != nil {
 				return nil, failure(op, err)
 			}

@@ -414,6 +414,9 @@ func (v *verifier) chain() error {
 		v.find(walk.Next(), "the entry's row is damaged")
 		return nil
 	}
+	if bad, why := walk.End(); why != "" {
+		v.find(bad, why)
+	}
 	next := walk.Next()
 	for seq := range v.at {
 		v.find(seq, "rows that no entry of the chain wrote")

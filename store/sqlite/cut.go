@@ -175,6 +175,9 @@ func (db *DB) Uncut(ctx context.Context, before, since time.Time, limit int) ([]
 		}
 		for _, id := range ids {
 			scope, err := ownerOf(ctx, c, id)
+			if store.Nameless(err) {
+				continue
+			}
 			if err != nil {
 				return err
 			}

@@ -106,6 +106,41 @@ func TestACutThatBreaksOffLeavesNothing(t *testing.T) {
 	}
 }
 
+// TestAChainThatEndsAtItsCutIsNotWhole removes what came after a cut, and says so
+// in the head as well: the sealed head names the entry that has to follow.
+func TestAChainThatEndsAtItsCutIsNotWhole(t *testing.T) {
+	t.Parallel()
+	db := fresh(t)
+	scope := lived(t, db)
+	cutTwice(t, db, scope)
+	chain := name(t, db, scope)
+	cut, err := db.CutOf(ctx, chain)
+	if err != nil || cut.IsZero() {
+		t.Fatalf("%+v, %v", cut, err)
+	}
+	id, err := chainOf(chain)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if why, err := db.Chain(ctx, chain, 0, nil); err != nil || why != "" {
+		t.Fatalf("before: %q, %v", why, err)
+	}
+	for _, q := range []string{`DELETE FROM chain WHERE scope = ?1 AND seq > ?2`, `UPDATE heads SET audit = ?2, hash = ?3 WHERE scope = ?1`} {
+		if _, err := db.w.pool.ExecContext(ctx, q, id, int64(cut.Upto), cut.Hash); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if why, err := db.Chain(ctx, chain, 0, nil); err != nil || why == "" {
+		t.Errorf("the end is gone, and nothing is said: %v", err)
+	}
+	if v, err := db.Verify(ctx, scope); err != nil || v.OK() {
+		t.Errorf("verify: %+v, %v", v, err)
+	}
+	if faults, err := db.Check(ctx, "acme"); err != nil || len(faults) == 0 {
+		t.Errorf("fsck: %+v, %v", faults, err)
+	}
+}
+
 func name(t testing.TB, db store.Governor, scope tenet.Scope) string {
 	t.Helper()
 	n, err := db.ChainName(ctx, scope)

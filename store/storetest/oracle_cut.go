@@ -111,6 +111,17 @@ func (s *space) spent(upto uint64) map[uint64]bool {
 				delete(gone, q)
 			}
 		}
+		var hold uint64
+		for _, e := range s.chain {
+			switch e.Action {
+			case gate.Freeze.String():
+				hold = e.Seq
+			case gate.Thaw.String():
+				if pair := []uint64{hold, e.Seq}; !all(gone, pair) {
+					keep(pair...)
+				}
+			}
+		}
 		for i := range s.rows {
 			if seqs := s.entriesOf(&s.rows[i]); !s.leaves(&s.rows[i], gone) {
 				keep(seqs...)

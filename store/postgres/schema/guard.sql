@@ -83,7 +83,7 @@ BEGIN
             WHERE h.scope = of AND h.tenant = mine AND h.frozen = 0 AND h.cut = head.upto AND h.audit = head.seq AND h.hash = e.hash AND e.action = 'cut') THEN
         RAISE EXCEPTION 'no cut of this chain was recorded, or a legal hold stands' USING ERRCODE = 'insufficient_privilege';
     END IF;
-    IF EXISTS (SELECT 1 FROM tenet.chain e WHERE e.scope = of AND e.seq = ANY (gone)
+    IF coalesce(cardinality(gone), 0) = 0 OR EXISTS (SELECT 1 FROM tenet.chain e WHERE e.scope = of AND e.seq = ANY (gone)
             AND (e.tenant <> mine OR e.seq > head.upto OR e.action IN ('erase', 'import') OR e.at > extract(epoch FROM now() - interval '30 days') * 1000000))
         OR EXISTS (SELECT 1 FROM tenet.trail t WHERE t.scope = of AND t.seq = ANY (gone))
         OR EXISTS (SELECT 1 FROM tenet.records t WHERE t.scope = of AND (t.seq = ANY (gone) OR t.closed_seq = ANY (gone) OR t.expired_seq = ANY (gone)))
