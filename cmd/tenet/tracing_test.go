@@ -16,7 +16,7 @@ import (
 
 // planted begins every text, name, id and key that these tests hand to the
 // server. It has nothing to do in a span or a log.
-const planted = "zqx7"
+const planted = "zqx7vwk9j"
 
 // carriesNothing drives every operation, every tool and the jobs of a real
 // server over one choice of stores, with planted words in all texts, ids, names
