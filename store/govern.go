@@ -2,6 +2,8 @@ package store
 
 import (
 	"context"
+	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/tenet-memory/tenet"
@@ -99,4 +101,16 @@ func AskDigest(k DataKey, p gate.Plan) []byte {
 	d := k.digest("ask")
 	d.str(p.Why)
 	return d.Sum(nil)
+}
+
+// ChainName is a surrogate written so that the order of names is that of numbers.
+func ChainName(scope int64) string { return fmt.Sprintf("%016x", scope) }
+
+// ChainOf is the surrogate of a chain's name, or Invalid.
+func ChainOf(name string) (int64, error) {
+	n, err := strconv.ParseInt(name, 16, 64)
+	if err != nil || n < 0 {
+		return 0, tenet.Errorf(tenet.Invalid, "chain", "not a chain's name")
+	}
+	return n, nil
 }

@@ -1,7 +1,7 @@
-// Package cutting is what the SQL stores share of a cut of an audit chain: which
-// of the entries up to a position nothing needs any more, and how their words
-// and what they wrote are removed. The stores bring the transaction, the lock,
-// the chain and its sealed head.
+// Package cutting is what the SQL stores share of chains and their cuts: how a
+// chain is followed across one, which of its entries nothing needs any more, and
+// how their words and what they wrote are removed. The stores bring the
+// transaction and the lock.
 //
 // It imports what the stores share of erasure and the standard library.
 package cutting

@@ -1,12 +1,8 @@
 package postgres
 
 import (
-	"bytes"
 	"context"
-	"errors"
 	"time"
-
-	"github.com/jackc/pgx/v5"
 
 	"github.com/tenet-memory/tenet"
 	"github.com/tenet-memory/tenet/gate"
@@ -17,53 +13,32 @@ import (
 
 var _ store.Cutter = (*DB)(nil)
 
-// cutOf reads the sealed head of a chain; zero when it was never cut.
-func cutOf(ctx context.Context, c conn, master store.MasterKey, id int64) (store.Cut, error) {
-	var seq int64
-	var body, sig []byte
-	err := c.row(ctx, `SELECT seq, body, sig FROM tenet.cuts WHERE scope = $1 ORDER BY seq DESC LIMIT 1`, []any{id}, &seq, &body, &sig)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return store.Cut{}, nil
-	}
-	if err != nil {
-		return store.Cut{}, err
-	}
-	return master.OpenCut(chainName(id), uint64(seq), body, sig)
-}
-
 // CutOf implements store.Governor.
 func (db *DB) CutOf(ctx context.Context, chain string) (store.Cut, error) {
-	id, err := chainOf(chain)
+	id, err := store.ChainOf(chain)
 	if err != nil {
 		return store.Cut{}, err
 	}
-	c, err := cutOf(ctx, db.worker(), db.master(), id)
+	c, err := cutting.Last(sharedTx{db.worker(), ctx}, db.master(), id)
 	return c, failure("cut", err)
 }
 
 // cuts gathers for verify what cuts left: of the last one all, of earlier ones
 // their digests.
 func (v *verifier) cuts() error {
-	var last int64
-	err := v.c.each(v.ctx, `SELECT seq, upto, digest, body, length(sig) FROM tenet.cuts WHERE scope = $1 ORDER BY seq`, []any{v.id}, func(rs *rows) error {
-		var seq, upto int64
-		var digest, body []byte
-		var signed int
-		if err := rs.Scan(&seq, &upto, &digest, &body, &signed); err != nil {
-			return err
-		}
+	tx := sharedTx{v.c, v.ctx}
+	last, err := cutting.Each(tx, v.id, func(seq int64, digest []byte, altered bool) {
 		w := v.of(seq)
-		w.Cut, last = digest, upto
-		if body != nil && !bytes.Equal(digest, store.CutDigest(body)) || body == nil && (upto != 0 || signed != 0) {
+		w.Cut = digest
+		if altered {
 			w.note("the sealed head of the chain was altered")
 		}
-		return nil
 	})
 	if err != nil {
 		return err
 	}
-	v.cut, err = cutOf(v.ctx, v.c, v.master, v.id)
-	if tenet.KindOf(err) == tenet.Internal || err == nil && uint64(last) != v.cut.Upto {
+	v.cut, err = cutting.Last(tx, v.master, v.id)
+	if tenet.KindOf(err) == tenet.Internal || err == nil && last != v.cut.Upto {
 		v.find(1, "the sealed head of the chain was altered")
 		return nil
 	}
@@ -127,7 +102,7 @@ func (l *ledger) cut(p gate.Plan) (cut store.Cut, damaged bool, err error) {
 	}
 	cut = cutting.Head(v.cut, upto, v.marks, found)
 	w := l.writing(p)
-	cut.Chain, cut.Seq, cut.At = chainName(l.id), w.seq, w.at
+	cut.Chain, cut.Seq, cut.At = store.ChainName(l.id), w.seq, w.at
 	body, sig := l.master.SignCut(cut)
 	w.Written.Cut = store.CutDigest(body)
 	if _, err := w.append(p, &p); err != nil {

@@ -212,7 +212,7 @@ func (e *erasure) whole(l *ledger) error {
 	if err := e.keys(l.scope); err != nil {
 		return err
 	}
-	e.out.Journal.Chains = append(e.out.Journal.Chains, chainName(l.id))
+	e.out.Journal.Chains = append(e.out.Journal.Chains, store.ChainName(l.id))
 	e.at(l, entry)
 	return nil
 }
@@ -228,7 +228,7 @@ func (e *erasure) gone(at time.Time, text uint64, marks ...[]byte) error {
 // at notes the entry that the receipt names: the last, or the selected scope's.
 func (e *erasure) at(l *ledger, entry tenet.AuditEntry) {
 	if e.out.Seq == 0 || l.scope == e.plan.Scope {
-		e.out.Chain, e.out.Seq, e.out.Hash, e.out.At = chainName(l.id), entry.Seq, entry.Hash, entry.At
+		e.out.Chain, e.out.Seq, e.out.Hash, e.out.At = store.ChainName(l.id), entry.Seq, entry.Hash, entry.At
 	}
 }
 
@@ -326,7 +326,7 @@ func (e *erasure) part(l *ledger, sel erasing.Selector, words bool, again ...[]b
 	if err := e.c.exec(`UPDATE tenet.heads SET reset = text, dense = dense + 1, sleep = $1 WHERE scope = $2`, int64(l.head.Sleep), l.id); err != nil {
 		return err
 	}
-	part := store.JournaledPart{Chain: chainName(l.id), Items: p.Items}
+	part := store.JournaledPart{Chain: store.ChainName(l.id), Items: p.Items}
 	var marks [][]byte
 	for _, t := range p.Tombs {
 		part.Tombs = append(part.Tombs, store.StatementDigest(l.key, t.Statement))
@@ -392,7 +392,7 @@ func (e *erasure) note() error {
 	state, owner := store.ErasurePending, e.db.master().Owner(e.plan.Scope.Tenant())
 	if e.out.Seq == 0 { // repeated where there was nothing of it: known, and done
 		state = store.ErasureDone
-	} else if chain, err = chainOf(e.out.Chain); err != nil {
+	} else if chain, err = store.ChainOf(e.out.Chain); err != nil {
 		return err
 	}
 	return e.c.exec(`INSERT INTO tenet.erasures (id, owner, what, scope, seq, at, state, counts) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,

@@ -345,8 +345,8 @@ func TestTheServersRoleCannotCutAChain(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			id, _ := chainOf(mine)
-			strange, _ := chainOf(theirs)
+			id, _ := store.ChainOf(mine)
+			strange, _ := store.ChainOf(theirs)
 			c, err := pgx.Connect(ctx, dsn)
 			if err != nil {
 				t.Fatal(err)

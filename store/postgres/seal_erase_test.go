@@ -162,7 +162,7 @@ func TestAnOldCopyOfAnErasedSubjectCannotBeRead(t *testing.T) {
 	if fs, err := again.Facts(ctx, bob, tenet.AsOf{Valid: time.Now()}); err != nil || len(fs) == 0 {
 		t.Errorf("the other subject has %d facts (%v)", len(fs), err)
 	}
-	if why, err := again.Chain(ctx, chainName(id), 0, nil); err != nil || why != "" {
+	if why, err := again.Chain(ctx, store.ChainName(id), 0, nil); err != nil || why != "" {
 		t.Errorf("the chain: %s (%v)", why, err)
 	}
 	// Whoever comes back under the name begins anew.

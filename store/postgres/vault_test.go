@@ -150,7 +150,7 @@ func TestAServerWithoutAKeyTakesNobodyForNew(t *testing.T) {
 	if faults, err := again.Check(ctx, "acme"); err != nil || len(faults) != 1 || !strings.Contains(faults[0].What, "vault") {
 		t.Errorf("fsck finds %v (%v)", faults, err)
 	}
-	if why, err := again.Chain(ctx, chainName(id), 0, nil); err != nil || why != "" {
+	if why, err := again.Chain(ctx, store.ChainName(id), 0, nil); err != nil || why != "" {
 		t.Errorf("the chain needs no key: %s (%v)", why, err)
 	}
 	if err := v.Keep(ctx, id, wrapped); err != nil {

@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"database/sql"
 	"encoding/json"
@@ -13,6 +12,7 @@ import (
 	"github.com/tenet-memory/tenet/gate"
 	"github.com/tenet-memory/tenet/store"
 	"github.com/tenet-memory/tenet/store/column"
+	"github.com/tenet-memory/tenet/store/cutting"
 	"github.com/tenet-memory/tenet/store/erasing"
 	"github.com/tenet-memory/tenet/store/sealing"
 )
@@ -96,7 +96,7 @@ func (db *DB) Unknown(ctx context.Context, ids []string) ([]string, error) {
 
 // byChain opens the scope of a surrogate, nil when it is nobody's.
 func (e *erasure) byChain(name string) (*ledger, error) {
-	id, err := chainOf(name)
+	id, err := store.ChainOf(name)
 	if err != nil {
 		return nil, err
 	}
@@ -139,7 +139,7 @@ func (db *DB) Erasures(ctx context.Context, tenant string, limit int) ([]store.E
 			if err := rs.Scan(&e.ID, &e.What, &at, &scope, &seq, &e.State, &counts); err != nil {
 				return err
 			}
-			e.At, e.Chain, e.Seq = column.From(at), chainName(scope), uint64(seq)
+			e.At, e.Chain, e.Seq = column.From(at), store.ChainName(scope), uint64(seq)
 			out = append(out, e)
 			return json.Unmarshal([]byte(counts), &out[len(out)-1].Counts)
 		})
@@ -216,7 +216,7 @@ func (db *DB) Residue(ctx context.Context, j store.Journaled) (map[string]int, e
 	out := map[string]int{}
 	err := db.r.snapshot(ctx, func(c conn) error {
 		for _, name := range j.Chains {
-			id, err := chainOf(name)
+			id, err := store.ChainOf(name)
 			if err != nil {
 				return err
 			}
@@ -229,7 +229,7 @@ func (db *DB) Residue(ctx context.Context, j store.Journaled) (map[string]int, e
 			}
 		}
 		for _, p := range j.Parts {
-			id, err := chainOf(p.Chain)
+			id, err := store.ChainOf(p.Chain)
 			if err != nil {
 				return err
 			}
@@ -258,69 +258,14 @@ func (db *DB) Residue(ctx context.Context, j store.Journaled) (map[string]int, e
 
 // Chain implements store.Eraser.
 func (db *DB) Chain(ctx context.Context, chain string, seq uint64, hash []byte) (string, error) {
-	id, err := chainOf(chain)
+	id, err := store.ChainOf(chain)
 	if err != nil {
 		return "", err
 	}
 	var why string
 	err = db.r.snapshot(ctx, func(c conn) error {
-		why, err = links(ctx, c, db.master(), id, seq, hash)
+		why, err = cutting.Links(sharedTx{c, ctx}, db.master(), id, seq, hash)
 		return err
 	})
 	return why, failure("chain", err)
-}
-
-// links recomputes the hashes of a chain, which needs no subject's key. At seq
-// the hash must be the given one.
-func links(ctx context.Context, c conn, master store.MasterKey, id int64, seq uint64, hash []byte) (why string, err error) {
-	head, err := cutOf(ctx, c, master, id)
-	var walk *store.Walk
-	if err == nil {
-		walk, err = store.NewWalk(head)
-	}
-	if tenet.KindOf(err) == tenet.Internal {
-		return "the sealed head of the chain was altered", nil
-	}
-	if err != nil {
-		return "", err
-	}
-	met := seq == 0
-	err = c.each(ctx, `SELECT seq, action, outcome, codes, ruleset, at, digest, prev, hash FROM chain WHERE scope = ? ORDER BY seq`, []any{id}, func(rs *rows) error {
-		var e tenet.AuditEntry
-		var at int64
-		var codes string
-		if err := rs.Scan(&e.Seq, &e.Action, &e.Outcome, &codes, &e.RuleSet, &at, &e.Digest, &e.Prev, &e.Hash); err != nil {
-			return err
-		}
-		e.At = column.From(at)
-		if codes != "" && json.Unmarshal([]byte(codes), &e.Codes) != nil && why == "" {
-			why = "the codes of an entry are damaged"
-		}
-		_, _, _, wrong := walk.Step(e)
-		if wrong == "" && e.Seq == seq && !bytes.Equal(e.Hash, hash) {
-			wrong = "the erasure's entry is another"
-		}
-		why = cmp.Or(why, wrong)
-		met = met || e.Seq == seq
-		return nil
-	})
-	if err != nil {
-		return "", err
-	}
-	var audit uint64
-	var last []byte
-	if err := c.row(ctx, `SELECT audit, hash FROM heads WHERE scope = ?`, []any{id}, &audit, &last); err != nil && !errors.Is(err, sql.ErrNoRows) {
-		return "", err
-	}
-	_, open := walk.End()
-	switch {
-	case why != "":
-	case open != "":
-		why = open
-	case !met:
-		why = "the erasure's entry is missing"
-	case audit != walk.Next()-1 || !bytes.Equal(last, walk.Prev()):
-		why = "the end of the chain is missing"
-	}
-	return why, nil
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/tenet-memory/tenet"
 	"github.com/tenet-memory/tenet/store"
+	"github.com/tenet-memory/tenet/store/cutting"
 	"github.com/tenet-memory/tenet/store/erasing"
 )
 
@@ -44,7 +45,7 @@ func (db *DB) Check(ctx context.Context, _ string) ([]store.Fault, error) {
 					return err
 				}
 				if _, err := db.seal.Key(ctx, id); err != nil {
-					out = append(out, store.Fault{Place: "subject " + chainName(id), What: "the vault does not give its data key"})
+					out = append(out, store.Fault{Place: "subject " + store.ChainName(id), What: "the vault does not give its data key"})
 				}
 				return nil
 			}); err != nil {
@@ -61,12 +62,12 @@ func (db *DB) Check(ctx context.Context, _ string) ([]store.Fault, error) {
 			return err
 		}
 		for _, id := range chains {
-			why, err := links(ctx, c, db.master(), id, 0, nil)
+			why, err := cutting.Links(sharedTx{c, ctx}, db.master(), id, 0, nil)
 			if err != nil {
 				return err
 			}
 			if why != "" {
-				out = append(out, store.Fault{Place: "chain " + chainName(id), What: why})
+				out = append(out, store.Fault{Place: "chain " + store.ChainName(id), What: why})
 			}
 		}
 		return nil

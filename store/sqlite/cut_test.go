@@ -118,7 +118,7 @@ func TestAChainThatEndsAtItsCutIsNotWhole(t *testing.T) {
 	if err != nil || cut.IsZero() {
 		t.Fatalf("%+v, %v", cut, err)
 	}
-	id, err := chainOf(chain)
+	id, err := store.ChainOf(chain)
 	if err != nil {
 		t.Fatal(err)
 	}

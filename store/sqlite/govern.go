@@ -5,9 +5,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"fmt"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/tenet-memory/tenet"
@@ -114,17 +112,6 @@ func (db *DB) OriginsAt(ctx context.Context, scope tenet.Scope, ids []tenet.Reco
 	return out, nil
 }
 
-// chainName writes a surrogate so that the order of names is that of numbers.
-func chainName(scope int64) string { return fmt.Sprintf("%016x", scope) }
-
-func chainOf(name string) (int64, error) {
-	n, err := strconv.ParseInt(name, 16, 64)
-	if err != nil || n < 0 {
-		return 0, invalid("chain", "not a chain's name")
-	}
-	return n, nil
-}
-
 // Heads implements store.Governor.
 func (db *DB) Heads(ctx context.Context, after string, limit int) ([]store.ChainHead, error) {
 	const op = "heads"
@@ -134,7 +121,7 @@ func (db *DB) Heads(ctx context.Context, after string, limit int) ([]store.Chain
 	var last int64
 	if after != "" {
 		var err error
-		if last, err = chainOf(after); err != nil {
+		if last, err = store.ChainOf(after); err != nil {
 			return nil, err
 		}
 	}
@@ -145,7 +132,7 @@ func (db *DB) Heads(ctx context.Context, after string, limit int) ([]store.Chain
 		if err := rs.Scan(&scope, &seq, &h.Hash); err != nil {
 			return err
 		}
-		h.Chain, h.Seq = chainName(scope), uint64(seq)
+		h.Chain, h.Seq = store.ChainName(scope), uint64(seq)
 		out = append(out, h)
 		return nil
 	})
@@ -161,12 +148,12 @@ func (db *DB) ChainName(ctx context.Context, scope tenet.Scope) (string, error) 
 	if err != nil || p.Audit == 0 {
 		return "", err
 	}
-	return chainName(p.id), nil
+	return store.ChainName(p.id), nil
 }
 
 // EntryAt implements store.Governor.
 func (db *DB) EntryAt(ctx context.Context, chain string, seq uint64) ([]byte, error) {
-	n, err := chainOf(chain)
+	n, err := store.ChainOf(chain)
 	if err != nil {
 		return nil, err
 	}

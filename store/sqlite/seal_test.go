@@ -278,7 +278,7 @@ func TestAnOldBackupOfAnErasedSubjectCannotBeRead(t *testing.T) {
 	if fs, err := again.Facts(ctx, bob, tenet.AsOf{Valid: time.Now()}); err != nil || len(fs) == 0 {
 		t.Errorf("the other subject has %d facts (%v)", len(fs), err)
 	}
-	if why, err := again.Chain(ctx, chainName(id), 0, nil); err != nil || why != "" {
+	if why, err := again.Chain(ctx, store.ChainName(id), 0, nil); err != nil || why != "" {
 		t.Errorf("the chain: %s (%v)", why, err)
 	}
 	// A file that may not be written is not served with such rows in it.
@@ -305,7 +305,7 @@ func TestACrashBeforeTheKeyIsDestroyedIsMadeUpFor(t *testing.T) {
 		}
 		return es[0].State
 	}
-	id, err := chainOf(journal.Chains[0])
+	id, err := store.ChainOf(journal.Chains[0])
 	if err != nil {
 		t.Fatal(err)
 	}
